@@ -1,0 +1,124 @@
+//! The seam between the path and whatever keeps the claims.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hookgate_webhook::EventKey;
+
+/// How long claims live. The same for every claim of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Life of the key from claim or done mark; 604,800 s by default.
+    pub ttl: Duration,
+    /// Age after which an unfinished claim may be taken over.
+    pub lease: Duration,
+}
+
+/// What a claim attempt found. Expected outcomes, not errors.
+#[derive(Debug)]
+#[must_use]
+pub enum Claim {
+    /// Nobody had it, or its holder's lease had run out: it is ours to handle and to close.
+    First(Lease),
+    /// Finished before, under the present epoch.
+    Done,
+    /// Somebody works on it since `age`, by the store's own clock.
+    InFlight {
+        /// Age of the claim.
+        age: Duration,
+    },
+}
+
+/// What a look at a key found, without claiming.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Sight {
+    /// No claim, an expired one, or a done mark of another epoch: a new claim may win.
+    Free,
+    /// Somebody works on it.
+    InFlight,
+    /// Finished under the present epoch.
+    Done,
+}
+
+/// The right to close one claim. Its token is unique, so a late owner changes nothing of its successor's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// Whose claim.
+    pub key: EventKey,
+    /// The exact value stored; every later step compares it.
+    pub(crate) value: Box<str>,
+    /// The terms under which it was taken.
+    pub terms: Terms,
+    /// Whether an expired claim of another holder was replaced.
+    pub taken_over: bool,
+}
+
+/// Whether the caller still owned the claim at that step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Ownership {
+    /// The step took effect.
+    Kept,
+    /// The claim was somebody else's or gone; nothing was changed. Counted by the caller.
+    Lost,
+}
+
+/// The claim store cannot answer: unreachable, slow, read-only, full, wrong password, or it answered
+/// something unreadable. Never "done" and never "won".
+#[derive(Debug, thiserror::Error)]
+#[error("the claim store cannot answer: {cause}")]
+pub struct Unavailable {
+    /// What happened; holds no password.
+    pub cause: String,
+    /// If a claim was sent and its reply lost, it may stand: release it by this lease after a failure.
+    /// Releasing it is harmless if it does not.
+    pub possible: Option<Box<Lease>>,
+}
+
+/// Names a history of the ledger. A done mark of another epoch is void: the ledger that knew the event
+/// may have been restored to a time before it.
+///
+/// Written `<configured>-<timeline>`; compared for equality only.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Epoch {
+    /// `HOOKGATE_CLAIM_EPOCH`, raised by hand after a dump was restored.
+    pub configured: u32,
+    /// The Postgres timeline, raised by the server on promotion and point-in-time recovery; 0 without Postgres.
+    pub timeline: u32,
+}
+
+/// A store of claims.
+///
+/// Guarantee: between a `First` and the close of its lease, no other caller gets `First` for the key,
+/// unless the lease ran out or the store lost the key. Every step after the first compares the stored
+/// value, so a late owner can neither delete nor finish its successor's claim.
+#[async_trait]
+pub trait Claims: Send + Sync + 'static {
+    /// Claims the key. One round trip unless an expired claim or a mark of another epoch is replaced.
+    async fn claim(&self, key: &EventKey, terms: Terms) -> Result<Claim, Unavailable>;
+
+    /// Looks without claiming.
+    async fn look(&self, key: &EventKey) -> Result<Sight, Unavailable>;
+
+    /// Extends our claim to its full terms again.
+    async fn renew(&self, lease: &mut Lease) -> Result<Ownership, Unavailable>;
+
+    /// Marks done if the claim is still ours: for `forward` without a ledger, where the claim is all there is.
+    async fn finish(&self, lease: &Lease) -> Result<Ownership, Unavailable>;
+
+    /// Marks done whoever owns the claim: for events that the ledger holds, where done is true anyway.
+    async fn mark_done(&self, key: &EventKey, ttl: Duration) -> Result<(), Unavailable>;
+
+    /// Deletes the claim if it is still ours, so that the provider's next try runs at once.
+    async fn release(&self, lease: &Lease) -> Result<Ownership, Unavailable>;
+
+    /// Writes and reads a key of its own: whether the store would answer a claim now.
+    async fn probe(&self) -> Result<(), Unavailable>;
+
+    /// Sets the epoch from now on; earlier done marks of another epoch are void.
+    fn set_epoch(&self, epoch: Epoch);
+
+    /// Ends background work and connections.
+    async fn close(&self) {}
+}

@@ -1,0 +1,19 @@
+//! Why the ledger could not do what was asked.
+
+/// The ledger's errors. A caller on the path acts on three of them; the rest is for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// Not reachable, too slow, or its own queue is full: nothing is promised, try again later.
+    /// The outcome of a commit may be unknown; repeating the same call is safe.
+    #[error("the ledger cannot answer in time: {0}")]
+    Unavailable(String),
+    /// The database refuses this one row, and will refuse it again.
+    #[error("the database refuses this event: {0}")]
+    Refused(String),
+    /// The database cannot be used as configured. Says what to change.
+    #[error("{0}")]
+    Unusable(String),
+    /// A migration failed; the schema is as before it.
+    #[error("migrating the ledger failed: {0}")]
+    Migration(String),
+}

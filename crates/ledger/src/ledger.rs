@@ -1,0 +1,100 @@
+//! The seam between the path and whatever keeps the events.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hookgate_webhook::EventKey;
+
+use crate::{
+    Appended, Begun, Effects, Entry, Fetch, Job, Lease, LedgerError, NewEvent, OnFailure, Outcome, Queue,
+    Settled, State,
+};
+
+/// The bounds of a ledger. Beyond them it answers [`LedgerError::Unavailable`] instead of queueing on.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// A whole append, from call to answer. `HOOKGATE_LEDGER_TIMEOUT`, 2 s.
+    pub append: Duration,
+    /// Waiting for a pooled connection, 500 ms.
+    pub pool_wait: Duration,
+    /// Waiting for a lock, 500 ms.
+    pub lock: Duration,
+    /// One statement, 1 s.
+    pub statement: Duration,
+    /// Pooled connections, 8.
+    pub connections: u32,
+    /// Rows of one group commit, 64.
+    pub batch_rows: usize,
+    /// Bytes of bodies of one group commit, 8 MiB.
+    pub batch_bytes: usize,
+    /// Appends waiting for a group, 4,096; beyond: unavailable at once.
+    pub waiters: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            append: Duration::from_secs(2),
+            pool_wait: Duration::from_millis(500),
+            lock: Duration::from_millis(500),
+            statement: Duration::from_secs(1),
+            connections: 8,
+            batch_rows: 64,
+            batch_bytes: 8 << 20,
+            waiters: 4096,
+        }
+    }
+}
+
+/// The durable record of events.
+///
+/// Guarantee: when a call returns `Ok`, what it says is committed and survives a crash of anything but
+/// the disk. One key has one row for ever; at most one lease on it is valid at a time; `settle`, `finish`
+/// and `release` by anyone but the lease's owner change nothing.
+#[async_trait]
+pub trait Ledger: Send + Sync + 'static {
+    /// Brings the schema up to date, under a lock: replicas that start together migrate once.
+    async fn migrate(&self) -> Result<(), LedgerError>;
+
+    /// Appends one event, grouped with others that wait at the same time.
+    async fn append(&self, event: NewEvent, queue: Queue) -> Result<Appended, LedgerError>;
+
+    /// Begins a forward: inserts the row as running, or takes over a failed or expired one.
+    async fn begin(&self, event: &NewEvent, lease: Duration) -> Result<Begun, LedgerError>;
+
+    /// Ends a forward that took effect.
+    async fn finish(&self, lease: &Lease) -> Result<Settled, LedgerError>;
+
+    /// Ends a forward that failed.
+    async fn release(&self, lease: &Lease, error: &str, next: OnFailure) -> Result<Settled, LedgerError>;
+
+    /// Leases events that are due, oldest due first; attempts rise here.
+    async fn fetch(&self, want: Fetch) -> Result<Vec<Job>, LedgerError>;
+
+    /// Extends a lease while its run goes on.
+    async fn heartbeat(&self, lease: &Lease, extend: Duration) -> Result<Settled, LedgerError>;
+
+    /// Ends a run: its state, its attempt row and its effects commit together or not at all.
+    async fn settle(&self, lease: &Lease, outcome: Outcome, effects: Effects)
+    -> Result<Settled, LedgerError>;
+
+    /// Frees rows whose owner died: inbox rows are queued again, forward rows fail, those whose tries
+    /// (`attempts_max`) are used up die. Says how many.
+    async fn rescue(&self, attempts_max: u32) -> Result<u64, LedgerError>;
+
+    /// Looks at one row.
+    async fn entry(&self, key: &EventKey) -> Result<Option<Entry>, LedgerError>;
+
+    /// Rows per state that are not finished, and the age of the oldest that is due: for gauges.
+    async fn depth(&self) -> Result<(BTreeMap<State, u64>, Duration), LedgerError>;
+
+    /// Whether it would answer now.
+    async fn probe(&self) -> Result<(), LedgerError>;
+
+    /// The Postgres timeline seen at the latest connect; 0 for SQLite. A change voids earlier done marks.
+    fn timeline(&self) -> u32;
+
+    /// Finishes what is in hand and closes the connections.
+    async fn close(&self);
+}

@@ -1,0 +1,272 @@
+//! What goes into the ledger and what comes out, in the words of the domain.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hookgate_webhook::{EventKey, Field, Mode, ProviderTime};
+
+/// How the event is handled: by a worker later, or by a POST before the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// Stored, answered, delivered by a worker.
+    Inbox,
+    /// Posted to the user's service before the answer.
+    Forward,
+}
+
+/// State of a row. Drawn as arrows:
+///
+/// ```text
+/// append ─▶ queued ─▶ running ─▶ done            begin ─▶ running ─▶ done
+///             ▲          │ └────▶ dead ─▶ discarded          │
+///             ├─ retry ──┤                                   └────▶ failed ─▶ running (the provider's next try)
+///             └─ parked ◀┘                                                └─▶ queued  (no try will come: ours)
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum State {
+    /// Waits for a worker.
+    Queued,
+    /// Somebody holds a lease on it.
+    Running,
+    /// Finished.
+    Done,
+    /// Given up; a person decides.
+    Dead,
+    /// Given up for good by a person.
+    Discarded,
+    /// Came too early; waits by deadline, not by tries.
+    Parked,
+    /// A second event object for a change that is already here.
+    Twin,
+    /// A forward that failed; the provider's next try owns it, no worker takes it.
+    Failed,
+}
+
+impl State {
+    /// All states, in the order of the documentation.
+    pub const ALL: [Self; 8] = [
+        Self::Queued,
+        Self::Running,
+        Self::Done,
+        Self::Dead,
+        Self::Discarded,
+        Self::Parked,
+        Self::Twin,
+        Self::Failed,
+    ];
+
+    /// As stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Dead => "dead",
+            Self::Discarded => "discarded",
+            Self::Parked => "parked",
+            Self::Twin => "twin",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The state of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Names one delivery, drawn at random by the receiver. Two copies in one batch cannot both win by it,
+/// and a repeated append recognises its own row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DeliveryId(pub u128);
+
+/// Request headers worth keeping: the provider's signature headers, content type, `traceparent`. Pairs in
+/// order, values as bytes, so that a target receives exactly what the provider sent.
+pub type StoredHeaders = Vec<(Box<str>, Vec<u8>)>;
+
+/// A row to be appended or begun.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    /// Identity.
+    pub key: EventKey,
+    /// Name of the provider.
+    pub provider: &'static str,
+    /// The provider's account.
+    pub account: Option<Field>,
+    /// Live or test.
+    pub mode: Mode,
+    /// The provider's type.
+    pub event_type: Option<Field>,
+    /// Object the event is about.
+    pub object_id: Option<Field>,
+    /// The provider's own time.
+    pub provider_time: Option<ProviderTime>,
+    /// SHA-256 of the body.
+    pub body_sha256: [u8; 32],
+    /// Headers worth keeping.
+    pub headers: StoredHeaders,
+    /// The raw bytes.
+    pub body: Bytes,
+    /// This delivery.
+    pub delivery: DeliveryId,
+}
+
+/// Where an appended event waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queue {
+    /// `queued`: a worker will take it.
+    ForWorker,
+    /// `done` at once, with this reason in `last_error`, e.g. `no_consumer`.
+    Finished(&'static str),
+}
+
+/// What an append found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Appended {
+    /// One committed row, and it is ours.
+    Accepted,
+    /// The row was there before.
+    Duplicate {
+        /// Its state.
+        state: State,
+        /// Whether the stored body is the same; the first one wins either way.
+        same_body: bool,
+    },
+}
+
+/// What `begin` found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Begun {
+    /// Ours to run under this lease.
+    Run(Lease),
+    /// Another copy runs; its lease has not ended.
+    Running,
+    /// Finished, or durably somebody's: `done`, `queued`, `dead`, `discarded`, `twin` or `parked`.
+    Settled(State),
+}
+
+/// The right to settle one run. A late owner changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// Whose run.
+    pub key: EventKey,
+    /// Unique per run: the fence.
+    pub owner: DeliveryId,
+    /// Which try this is, from 1; only rises. Sent to targets as `Hookgate-Attempt`.
+    pub attempt: u32,
+    /// How often a finished event was replayed; 0 at first.
+    pub generation: u32,
+}
+
+/// A leased event with everything a target needs.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The right to settle it.
+    pub lease: Lease,
+    /// Name of the provider.
+    pub provider: String,
+    /// The provider's type.
+    pub event_type: Option<String>,
+    /// Headers worth keeping.
+    pub headers: StoredHeaders,
+    /// The raw bytes.
+    pub body: Bytes,
+}
+
+/// Which rows a worker wants.
+#[derive(Debug, Clone, Copy)]
+pub struct Fetch {
+    /// At most so many.
+    pub limit: u32,
+    /// How long the lease lasts without a heartbeat.
+    pub lease: Duration,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Took effect.
+    Done,
+    /// Finished without effect, for a reason that `last_error` keeps.
+    Ignored(String),
+    /// Try again after the delay.
+    Retry {
+        /// Counted from the database's now.
+        after: Duration,
+        /// Why it failed; no secret, no body.
+        error: String,
+    },
+    /// To the dead letters.
+    Dead {
+        /// Why; no secret, no body.
+        error: String,
+    },
+    /// Came too early; try again after the delay, until the row's deadline.
+    Parked {
+        /// Counted from the database's now.
+        after: Duration,
+        /// What is missing.
+        error: String,
+    },
+}
+
+/// What commits together with an event's settlement. The one seam for follow-up rows.
+#[derive(Debug, Clone, Default)]
+pub struct Effects {
+    /// Jobs for later, each with its own retries.
+    pub outbox: Vec<OutboxRow>,
+}
+
+/// A follow-up job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxRow {
+    /// Who is to get it, e.g. the name of a target.
+    pub target: String,
+    /// What to do, in the target's words.
+    pub kind: String,
+    /// Unique per effect: the same effect written twice is one row.
+    pub effect_key: String,
+    /// Its payload, bytes.
+    pub payload: Bytes,
+}
+
+/// Whether a settlement took effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Settled {
+    /// State and effects are committed.
+    Committed,
+    /// The lease was lost to another owner or ended; nothing was changed.
+    Lost,
+}
+
+/// Who runs a failed forward next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The provider will try again: `failed`.
+    ProviderRetries,
+    /// No try will come: `queued` for our workers after the delay.
+    WorkerRetries(Duration),
+}
+
+/// What a look at a row shows: for waiters, tests and the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// State.
+    pub state: State,
+    /// Tries so far.
+    pub attempts: u32,
+    /// Why the last try failed.
+    pub last_error: Option<String>,
+    /// Whether a `running` row's lease has ended.
+    pub lease_ended: bool,
+}

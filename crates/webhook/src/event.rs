@@ -1,0 +1,89 @@
+//! One event as read from a verified delivery.
+
+use bytes::Bytes;
+
+use crate::{EventId, Field};
+
+/// What identifies an event and where its bytes are. No interpretation of its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The provider's id, or a digest where the provider guarantees none.
+    pub id: EventId,
+    /// The provider's type, e.g. `invoice.paid`.
+    pub event_type: Option<Field>,
+    /// Id of the object the event is about.
+    pub object_id: Option<Field>,
+    /// The provider's account, shop or installation it belongs to.
+    pub account: Option<Field>,
+    /// Live or test.
+    pub mode: Mode,
+    /// When the provider says it happened.
+    pub provider_time: Option<ProviderTime>,
+    /// The event's own bytes: the whole body, or its exact slice of a batch.
+    pub body: Bytes,
+    /// SHA-256 of `body`: finds the same content under another id.
+    pub body_sha256: [u8; 32],
+    /// Fields that were present but not acceptable, kept as null. Counted by the receiver.
+    pub dropped: Vec<Dropped>,
+}
+
+/// Which side of a provider's account an event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Real money.
+    Live,
+    /// The provider's test or sandbox side.
+    Test,
+    /// The provider does not say.
+    Unknown,
+}
+
+impl Mode {
+    /// As stored and shown: `live`, `test`; `None` when unknown.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::Live => Some("live"),
+            Self::Test => Some("test"),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The provider's own time of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderTime {
+    /// Exactly as in the source.
+    pub text: Box<str>,
+    /// Milliseconds since 1970 UTC, within years 1970 to 9999.
+    pub unix_ms: i64,
+}
+
+/// A descriptive field that was dropped because it is too long, holds control characters, or is a time
+/// out of range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dropped {
+    /// The type.
+    Type,
+    /// The object id.
+    ObjectId,
+    /// The account.
+    Account,
+    /// The provider's time.
+    Time,
+}
+
+impl Dropped {
+    /// Label of `hookgate_ignored_total`.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Type => "bad_event_type",
+            Self::ObjectId => "bad_object_id",
+            Self::Account => "bad_account",
+            Self::Time => "bad_event_time",
+        }
+    }
+
+    /// All reasons, so that counters can be present at zero from the start.
+    pub const REASONS: [&'static str; 4] =
+        ["bad_event_type", "bad_object_id", "bad_account", "bad_event_time"];
+}

@@ -1,0 +1,119 @@
+//! The names of things. Parsed once at the edge; afterwards only these types cross a crate boundary.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Longest id, type or object id in bytes: long enough for every provider, short enough for an index.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Longest source name in bytes; it becomes a path segment, a metric label and part of a key.
+const SOURCE_BYTES_MAX: usize = 63;
+
+/// A name that is not accepted. The text says what form is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadName(pub &'static str);
+
+/// The name of a configured endpoint: `[a-z0-9][a-z0-9_-]{0,62}`. It holds no `:`, so the first `:`
+/// after it always splits a key. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourceName(Arc<str>);
+
+impl SourceName {
+    /// Accepts a well-formed name.
+    ///
+    /// # Errors
+    /// [`BadName`] if it is not of the form `[a-z0-9][a-z0-9_-]{0,62}`.
+    pub fn parse(name: &str) -> Result<Self, BadName> {
+        let bad = BadName("a source name has the form [a-z0-9][a-z0-9_-]{0,62}");
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        match name.as_bytes() {
+            [first, rest @ ..]
+                if name.len() <= SOURCE_BYTES_MAX
+                    && plain(*first)
+                    && rest.iter().all(|&b| plain(b) || b == b'_' || b == b'-') =>
+            {
+                Ok(Self(name.into()))
+            }
+            _ => Err(bad),
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SourceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A provider's id of an event: 1 to 255 bytes, no control characters. Compared byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventId(Box<str>);
+
+impl EventId {
+    /// Accepts a well-formed id.
+    ///
+    /// # Errors
+    /// [`BadName`] if it is empty, longer than 255 bytes, or holds a control character.
+    pub fn parse(id: &str) -> Result<Self, BadName> {
+        match fits(id) {
+            true => Ok(Self(id.into())),
+            false => Err(BadName(
+                "an event id has 1 to 255 bytes and no control characters",
+            )),
+        }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A descriptive field that a provider sent: type, object id or account; 1 to 255 bytes, no control
+/// characters. What does not fit is dropped and counted, never refused.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Field(Box<str>);
+
+impl Field {
+    /// The field, if it fits.
+    pub fn parse(text: &str) -> Option<Self> {
+        fits(text).then(|| Self(text.into()))
+    }
+
+    /// The field as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn fits(text: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
+/// What is claimed, kept and never applied twice: one event of one source.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventKey {
+    /// The endpoint it came to.
+    pub source: SourceName,
+    /// The provider's id.
+    pub id: EventId,
+}
+
+impl fmt::Display for EventKey {
+    /// `<source>:<event_id>`, unambiguous because a source holds no `:`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.source, self.id)
+    }
+}

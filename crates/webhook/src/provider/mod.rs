@@ -1,0 +1,91 @@
+//! The providers: one enum arm and one file each.
+
+use std::time::Duration;
+
+use hookgate_signature::{Scheme, Tolerance, Verified};
+
+use crate::{Event, Unreadable};
+
+/// A provider whose deliveries hookgate understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Provider {
+    /// Stripe.
+    Stripe,
+    /// GitHub.
+    Github,
+    /// Shopify.
+    Shopify,
+    /// Any sender that follows Standard Webhooks 1.0.0.
+    StandardWebhooks,
+}
+
+/// What is known about how a provider delivers. Facts only; the gateway decides what follows.
+#[derive(Debug, Clone, Copy)]
+pub struct Knowledge {
+    /// As in configuration, keys and labels, e.g. `stripe`.
+    pub name: &'static str,
+    /// How it signs.
+    pub scheme: Scheme,
+    /// How far its signed timestamps may lie from the receiver's clock.
+    pub tolerance: Tolerance,
+    /// How long it waits for an answer; what we assume where it publishes none.
+    pub answer_budget: Duration,
+    /// Whether it tries again by itself after a failure.
+    pub retries: bool,
+    /// Longest time after which it can send the same id again, automatic or by hand.
+    pub resend_window: Duration,
+    /// Whether it treats every 4xx as final, so that "try later" must be a 5xx.
+    pub client_error_is_final: bool,
+    /// HTTP status it wants for a bad signature: 400, or 401 where it demands that.
+    pub refusal_status: u16,
+    /// Largest body it sends, bytes; `None` where it publishes none.
+    pub body_bytes_max: Option<usize>,
+    /// Whether its event id is part of the signed bytes.
+    pub id_is_signed: bool,
+    /// Whether one delivery can carry several events.
+    pub batches: bool,
+    /// Header names that a target needs to verify the provider's signature itself and to read id and type.
+    pub forwarded_headers: &'static [&'static str],
+    /// A published secret for `hookgate dev`. Worthless by design.
+    pub dev_secret: &'static str,
+}
+
+/// No provider of this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown provider; known are {}", Provider::ALL.map(|p| p.name()).join(", "))]
+pub struct UnknownProvider;
+
+impl Provider {
+    /// Every provider, in the order of the documentation.
+    pub const ALL: [Self; 4] = [Self::Stripe, Self::Github, Self::Shopify, Self::StandardWebhooks];
+
+    /// As in configuration, keys and labels, e.g. `stripe`.
+    pub fn name(self) -> &'static str {
+        self.knowledge().name
+    }
+
+    /// What is known about how it delivers.
+    pub fn knowledge(self) -> &'static Knowledge {
+        unimplemented!()
+    }
+
+    /// The events of a verified delivery: one, or several where the provider batches; never none without
+    /// an error unless the provider documents an empty batch.
+    ///
+    /// # Errors
+    /// [`Unreadable`] if no event can be read; its text never quotes the body.
+    pub fn read(self, _verified: &Verified<'_>) -> Result<Vec<Event>, Unreadable> {
+        unimplemented!()
+    }
+}
+
+impl std::str::FromStr for Provider {
+    type Err = UnknownProvider;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProvider> {
+        Self::ALL
+            .into_iter()
+            .find(|provider| provider.name() == name)
+            .ok_or(UnknownProvider)
+    }
+}

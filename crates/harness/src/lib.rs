@@ -1,1 +1,29 @@
-//! harness
+//! Real things for the tests of hookgate to stand on: stores that can be killed, paused and restarted, a network
+//! that breaks on command, a target that misbehaves on command, and the gateway as a child process.
+//!
+//! Nothing here is a mock. Each server runs on a free port of 127.0.0.1 in a directory of its own, and none outlives
+//! the test process, however that ends: a watchdog outside of it sees to that.
+//! Waiting is always for the thing itself (a log line, an exit, a request), bounded by [`PATIENCE`], and a wait that
+//! fails panics with what the server had said until then.
+
+mod ports;
+mod postgres;
+mod postgres_install;
+mod process;
+mod proxy;
+mod redis;
+mod redis_roles;
+mod signals;
+mod watchdog;
+
+pub use postgres::PostgresServer;
+pub use process::Process;
+pub use proxy::{Fault, Proxy, Then};
+pub use redis::{Monitor, RedisServer};
+pub use redis_roles::RedisSentinel;
+
+/// How long anything is waited for before a test is called failed: long enough for a busy two-core machine.
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// How often a server is started anew when another process took its port between our look and its bind.
+const START_ATTEMPTS: usize = 5;

@@ -1,0 +1,217 @@
+//! A real redis-server per test or per test process: without persistence, so that a restart means what operators
+//! fear, an empty Redis.
+
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+use crate::ports::free_port;
+use crate::watchdog::Watchdog;
+use crate::{Process, START_ATTEMPTS};
+
+/// A redis-server of this test. Dropping it kills it and removes its directory.
+pub struct RedisServer {
+    port: u16,
+    arguments: Vec<String>,
+    ready_line: &'static str,
+    process: Process,
+    watchdog: Arc<Watchdog>,
+    directory: TempDir,
+}
+
+impl RedisServer {
+    /// Starts a server with default settings and waits until it accepts connections.
+    ///
+    /// # Panics
+    /// If redis-server is missing or does not start; the message holds its log.
+    pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts a server with further command line arguments, such as `["--maxmemory", "2mb"]`.
+    ///
+    /// # Panics
+    /// As [`RedisServer::start`].
+    pub async fn start_with(arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        Self::start_until(arguments, "Ready to accept connections").await
+    }
+
+    /// One server for all tests of this test process that do not harm it. Use key prefixes of your own.
+    pub async fn shared() -> &'static Self {
+        static SHARED: OnceCell<RedisServer> = OnceCell::const_new();
+        SHARED.get_or_init(Self::start).await
+    }
+
+    /// Starts a server that is ready when it has printed `ready_line`.
+    pub(crate) async fn start_until(arguments: Vec<String>, ready_line: &'static str) -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("hookgate-redis-")
+            .tempdir()
+            .expect("a temp directory");
+        let watchdog = Arc::new(Watchdog::start(Some(directory.path())));
+        let mut log = String::new();
+        for _ in 0..START_ATTEMPTS {
+            let port = free_port();
+            let command = command(port, &directory, &arguments);
+            let process = Process::spawn_under(Arc::clone(&watchdog), command, "KILL");
+            if process
+                .find_line(|line| line.contains(ready_line))
+                .await
+                .is_some()
+            {
+                return Self {
+                    port,
+                    arguments,
+                    ready_line,
+                    process,
+                    watchdog,
+                    directory,
+                };
+            }
+            log = process.log();
+        }
+        panic!("redis-server does not start:\n{log}");
+    }
+
+    /// The port it listens on, kept through restarts.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The address it listens on, for a [`Proxy`](crate::Proxy) before it.
+    pub fn addr(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// `redis://127.0.0.1:<port>`.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The present process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Stops the process where it stands: the kernel still accepts connections and bytes, and nothing answers.
+    pub fn pause(&self) {
+        self.process.signal("STOP");
+    }
+
+    /// Lets a paused process go on. It then executes what has piled up.
+    pub fn resume(&self) {
+        self.process.signal("CONT");
+    }
+
+    /// Kills the process and waits until it is gone: connections are reset, new ones refused.
+    pub async fn kill(&self) {
+        self.process.signal("KILL");
+        self.process.wait_exit().await;
+    }
+
+    /// Starts again on the same port, after killing what still runs. All data are gone.
+    ///
+    /// # Panics
+    /// If the server does not start; the message holds its log.
+    pub async fn restart(&mut self) {
+        self.kill().await;
+        let command = command(self.port, &self.directory, &self.arguments);
+        self.process = Process::spawn_under(Arc::clone(&self.watchdog), command, "KILL");
+        self.process
+            .wait_for_line(|line| line.contains(self.ready_line))
+            .await;
+    }
+
+    /// Waits until the server's log has a line that contains `text`.
+    pub(crate) async fn wait_for_log(&self, text: &str) {
+        self.process.wait_for_line(|line| line.contains(text)).await;
+    }
+
+    /// Runs one command with redis-cli and returns its raw answer without the last line break, for instance
+    /// `cli(&["TTL", "k"])` → `"604800"`; a nil answer is the empty string.
+    pub fn cli<S: AsRef<OsStr>>(&self, command: &[S]) -> String {
+        cli(self.port, command)
+    }
+
+    /// Records every command that the server executes from now on.
+    pub async fn monitor(&self) -> Monitor<'_> {
+        let mut command = Command::new("redis-cli");
+        command.args(["-p", &self.port.to_string(), "monitor"]);
+        let process = Process::spawn(command);
+        process.wait_for_line(|line| line == "OK").await;
+        Monitor {
+            server: self,
+            process,
+        }
+    }
+}
+
+/// The commands a server executed since [`RedisServer::monitor`].
+pub struct Monitor<'server> {
+    server: &'server RedisServer,
+    process: Process,
+}
+
+impl Monitor<'_> {
+    /// All commands executed until now, one MONITOR line each, as `1700000000.1 [0 127.0.0.1:5] "GET" "k"`. Commands
+    /// run by a script are among them, with `lua` in place of the address.
+    pub async fn commands(&self) -> Vec<String> {
+        static MARKS: AtomicU64 = AtomicU64::new(0);
+        let mark = format!("monitor-mark-{}", MARKS.fetch_add(1, Ordering::Relaxed));
+        self.server.cli(&["ECHO", &mark]);
+        self.process.wait_for_line(|line| line.contains(&mark)).await;
+        let lines = self.process.lines().into_iter().skip(1);
+        lines
+            .take_while(|line| !line.contains(&mark))
+            .filter(|line| !is_own(line))
+            .collect()
+    }
+}
+
+/// What this harness itself sends while recording: earlier marks, and redis-cli's greeting.
+fn is_own(line: &str) -> bool {
+    line.contains("monitor-mark-") || line.ends_with(r#""COMMAND" "DOCS""#)
+}
+
+fn command(port: u16, directory: &TempDir, arguments: &[String]) -> Command {
+    let mut command = Command::new("redis-server");
+    command
+        .args([
+            "--port",
+            &port.to_string(),
+            "--bind",
+            "127.0.0.1",
+            "--daemonize",
+            "no",
+            "--logfile",
+            "",
+        ])
+        .args([
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--repl-diskless-sync-delay",
+            "0",
+        ])
+        .args(arguments)
+        .current_dir(directory.path());
+    command
+}
+
+pub(crate) fn cli<S: AsRef<OsStr>>(port: u16, command: &[S]) -> String {
+    let output = Command::new("redis-cli")
+        .args(["-p", &port.to_string()])
+        .args(command)
+        .output()
+        .expect("redis-cli is installed; `cargo xtask setup` installs it");
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end_matches('\n')
+        .to_owned()
+}

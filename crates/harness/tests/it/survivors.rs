@@ -44,8 +44,8 @@ async fn a_test_run_that_hangs() {
     let directory = postgres.data_directory();
     println!(
         "servers: {} {} {}",
-        redis.pid(),
-        postgres.pid(),
+        redis.port(),
+        postgres.port(),
         directory.display()
     );
     std::future::pending().await

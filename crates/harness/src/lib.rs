@@ -6,6 +6,8 @@
 //! Waiting is always for the thing itself (a log line, an exit, a request), bounded by [`PATIENCE`], and a wait that
 //! fails panics with what the server had said until then.
 
+mod http;
+mod journal;
 mod ports;
 mod postgres;
 mod postgres_install;
@@ -14,13 +16,16 @@ mod proxy;
 mod redis;
 mod redis_roles;
 mod signals;
+mod upstream;
 mod watchdog;
 
+pub use journal::Request;
 pub use postgres::PostgresServer;
 pub use process::Process;
 pub use proxy::{Fault, Proxy, Then};
 pub use redis::{Monitor, RedisServer};
 pub use redis_roles::RedisSentinel;
+pub use upstream::{Answer, Gate, Upstream};
 
 /// How long anything is waited for before a test is called failed: long enough for a busy two-core machine.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod postgres;
+mod process;
 mod proxy;
 mod redis;
 mod survivors;
+mod upstream;

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::Refusal;
+
 /// The headers of one request, names in any case, values as bytes.
 ///
 /// A linear scan beats a map for the dozen headers a webhook carries, and it keeps repeats visible: a
@@ -9,12 +11,32 @@ use bytes::Bytes;
 #[derive(Debug, Clone, Default)]
 pub struct Headers<'a>(Vec<(&'a str, &'a [u8])>);
 
+/// A header that may occur once occurs with two or more values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the header occurs more than once")]
+pub struct Repeated;
+
 impl<'a> Headers<'a> {
-    /// The only value of this header that is not empty; `None` if there is none.
+    /// The first value of this header that is not empty; `None` if there is none.
     ///
     /// A header that is present but empty counts as missing, as in the SDKs of the providers.
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         self.all(name).find(|value| !value.is_empty())
+    }
+
+    /// The only value of this header that is not empty; `None` if there is none.
+    ///
+    /// For headers on which something depends: no sender's documentation says which of two values counts,
+    /// and a proxy, this gateway and a target would each choose their own.
+    ///
+    /// # Errors
+    /// [`Repeated`] if there are several, equal or not.
+    pub fn sole(&self, name: &str) -> Result<Option<&'a [u8]>, Repeated> {
+        let mut values = self.all(name).filter(|value| !value.is_empty());
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value),
+            (_, Some(_)) => Err(Repeated),
+        }
     }
 
     /// Every value of this header, in order of arrival.
@@ -33,6 +55,18 @@ impl<'a> Headers<'a> {
     /// All headers in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + '_ {
         self.0.iter().copied()
+    }
+
+    /// What a scheme asks for: the sole value of a header that it cannot do without.
+    pub(crate) fn required(&self, header: &'static str) -> Result<&'a [u8], Refusal> {
+        match self.sole(header) {
+            Ok(Some(value)) => Ok(value),
+            Ok(None) => Err(Refusal::MissingSignature(header)),
+            Err(Repeated) => Err(Refusal::MalformedSignature {
+                header,
+                problem: "it occurs more than once; send it once",
+            }),
+        }
     }
 }
 

@@ -11,8 +11,9 @@ mod delivery;
 mod keys;
 mod refusal;
 mod scheme;
+mod secret;
 
-pub use delivery::{Delivery, Headers};
+pub use delivery::{Delivery, Headers, Repeated};
 pub use keys::{BadSecret, Keys, Tolerance, Verified};
 pub use refusal::Refusal;
-pub use scheme::{BodyDigest, Encoding, Scheme, StandardWebhooks, TimestampedList};
+pub use scheme::{BodyDigest, CANDIDATES_MAX, Encoding, Scheme, StandardWebhooks, TimestampedList};

@@ -1,8 +1,10 @@
 //! One event as read from a verified delivery.
 
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 
-use crate::{EventId, Field};
+use crate::value::Value;
+use crate::{EventId, Field, ProviderTime};
 
 /// What identifies an event and where its bytes are. No interpretation of its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,69 @@ pub struct Event {
     pub dropped: Vec<Dropped>,
 }
 
+impl Event {
+    /// An event of which only the id is known yet.
+    pub(crate) fn new(id: EventId, body: Bytes) -> Self {
+        Self {
+            id,
+            event_type: None,
+            object_id: None,
+            account: None,
+            mode: Mode::Unknown,
+            provider_time: None,
+            body_sha256: Sha256::digest(&body).into(),
+            body,
+            dropped: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_type(mut self, value: &Value<'_>) -> Self {
+        let text = match value {
+            Value::Number(_) => &Value::Compound,
+            _ => value,
+        };
+        self.event_type = self.keep(Dropped::Type, text);
+        self
+    }
+
+    pub(crate) fn with_object(mut self, value: &Value<'_>) -> Self {
+        self.object_id = self.keep(Dropped::ObjectId, value);
+        self
+    }
+
+    pub(crate) fn with_account(mut self, value: &Value<'_>) -> Self {
+        self.account = self.keep(Dropped::Account, value);
+        self
+    }
+
+    pub(crate) fn with_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    pub(crate) fn with_time(mut self, value: &Value<'_>) -> Self {
+        self.provider_time = ProviderTime::read(value);
+        if self.provider_time.is_none() && *value != Value::Absent {
+            self.dropped.push(Dropped::Time);
+        }
+        self
+    }
+
+    /// Text or the digits of a number, if they fit; else nothing, and what was there is noted as dropped.
+    fn keep(&mut self, name: Dropped, value: &Value<'_>) -> Option<Field> {
+        let field = match value {
+            Value::Absent => return None,
+            Value::Text(text) => Field::parse(text),
+            Value::Number(digits) => Field::parse(digits),
+            Value::Bool(_) | Value::Compound | Value::Broken(_) => None,
+        };
+        if field.is_none() {
+            self.dropped.push(name);
+        }
+        field
+    }
+}
+
 /// Which side of a provider's account an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -47,15 +112,6 @@ impl Mode {
             Self::Unknown => None,
         }
     }
-}
-
-/// The provider's own time of an event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderTime {
-    /// Exactly as in the source.
-    pub text: Box<str>,
-    /// Milliseconds since 1970 UTC, within years 1970 to 9999.
-    pub unix_ms: i64,
 }
 
 /// A descriptive field that was dropped because it is too long, holds control characters, or is a time

@@ -111,6 +111,14 @@ pub struct EventKey {
     pub id: EventId,
 }
 
+impl EventKey {
+    /// The key under which the event is claimed: `webhook:<source>:<event_id>`. Two events never share
+    /// one, whatever an id holds, because the source ends at the first `:`.
+    pub fn claim_key(&self) -> String {
+        format!("webhook:{self}")
+    }
+}
+
 impl fmt::Display for EventKey {
     /// `<source>:<event_id>`, unambiguous because a source holds no `:`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,11 +5,18 @@
 //! about that provider, with the source of each rule. No I/O, no clock, no storage.
 
 mod event;
+mod fields;
 mod identity;
 mod provider;
+mod provider_time;
+mod sample;
 mod unreadable;
+mod value;
+pub mod vectors;
 
-pub use event::{Dropped, Event, Mode, ProviderTime};
+pub use event::{Dropped, Event, Mode};
 pub use identity::{BadName, EventId, EventKey, Field, SourceName};
 pub use provider::{Knowledge, Provider, UnknownProvider};
+pub use provider_time::ProviderTime;
+pub use sample::{Sample, UnknownType};
 pub use unreadable::Unreadable;

@@ -1,9 +1,15 @@
 //! The providers: one enum arm and one file each.
 
+mod github;
+mod shopify;
+mod standard_webhooks;
+mod stripe;
+
 use std::time::Duration;
 
 use hookgate_signature::{Scheme, Tolerance, Verified};
 
+use crate::sample::{Sample, Template, UnknownType};
 use crate::{Event, Unreadable};
 
 /// A provider whose deliveries hookgate understands.
@@ -66,7 +72,12 @@ impl Provider {
 
     /// What is known about how it delivers.
     pub fn knowledge(self) -> &'static Knowledge {
-        unimplemented!()
+        match self {
+            Self::Stripe => &stripe::KNOWLEDGE,
+            Self::Github => &github::KNOWLEDGE,
+            Self::Shopify => &shopify::KNOWLEDGE,
+            Self::StandardWebhooks => &standard_webhooks::KNOWLEDGE,
+        }
     }
 
     /// The events of a verified delivery: one, or several where the provider batches; never none without
@@ -74,8 +85,46 @@ impl Provider {
     ///
     /// # Errors
     /// [`Unreadable`] if no event can be read; its text never quotes the body.
-    pub fn read(self, _verified: &Verified<'_>) -> Result<Vec<Event>, Unreadable> {
-        unimplemented!()
+    pub fn read(self, verified: &Verified<'_>) -> Result<Vec<Event>, Unreadable> {
+        match self {
+            Self::Stripe => stripe::read(verified),
+            Self::Github => github::read(verified),
+            Self::Shopify => shopify::read(verified),
+            Self::StandardWebhooks => standard_webhooks::read(verified),
+        }
+    }
+
+    /// An unsigned delivery as the provider would send it at `now_ms`, unix milliseconds: of the given
+    /// type, else of the first of [`Provider::sample_types`]. Its ids follow from the serial.
+    ///
+    /// # Errors
+    /// [`UnknownType`] if there is no sample of the type.
+    pub fn sample(self, event_type: Option<&str>, serial: u128, now_ms: i64) -> Result<Sample, UnknownType> {
+        let template = self
+            .samples()
+            .iter()
+            .find(|template| event_type.is_none_or(|wanted| wanted == template.event_type))
+            .ok_or_else(|| UnknownType(self.sample_types().collect::<Vec<_>>().join(", ")))?;
+        Ok(match self {
+            Self::Stripe => stripe::sample(template, serial, now_ms),
+            Self::Github => github::sample(template, serial, now_ms),
+            Self::Shopify => shopify::sample(template, serial, now_ms),
+            Self::StandardWebhooks => standard_webhooks::sample(template, serial, now_ms),
+        })
+    }
+
+    /// The types of which there are samples.
+    pub fn sample_types(self) -> impl Iterator<Item = &'static str> {
+        self.samples().iter().map(|template| template.event_type)
+    }
+
+    fn samples(self) -> &'static [Template] {
+        match self {
+            Self::Stripe => stripe::SAMPLES,
+            Self::Github => github::SAMPLES,
+            Self::Shopify => shopify::SAMPLES,
+            Self::StandardWebhooks => standard_webhooks::SAMPLES,
+        }
     }
 }
 

@@ -1,0 +1,171 @@
+//! Picks a few fields out of a JSON body, in one pass and without building it.
+//!
+//! The receiver needs an id, a type and little more, from bodies of up to 25 MB that it did not write. So
+//! the rest is only checked for being JSON: it may be of any shape, hold integers beyond 64 bits, lone
+//! surrogates, or ten thousand levels of nesting, none of which costs an allocation, a stack frame or an
+//! error. Numbers keep their digits and never pass through a float.
+//!
+//! Three rules are strict, so that what we read is what every later reader of the same bytes reads: the
+//! body is UTF-8 (one byte order mark before it is skipped), it is one object with nothing behind it, and
+//! a wanted field, or an object on the way to one, occurs at most once. Only on that way is the shape of
+//! values less free: a number there has to fit a float, a text has to be Unicode.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::Unreadable;
+use crate::value::Value;
+
+/// Reads the fields at `paths`, such as `data.object.id`, in their order.
+pub(crate) fn read<'a, const N: usize>(
+    body: &'a [u8],
+    paths: &[&str; N],
+) -> Result<[Value<'a>; N], Unreadable> {
+    const { assert!(1 <= N && N <= 32, "a set of paths has 32 bits") };
+    let mut found = [None; N];
+    let object = Object {
+        paths,
+        depth: 0,
+        active: u32::MAX >> (32 - N),
+        found: &mut found,
+    };
+    let mut json = serde_json::Deserializer::from_str(text_of_object(body)?);
+    object
+        .deserialize(&mut json)
+        .and_then(|()| json.end())
+        .map_err(|error| Unreadable::MalformedBody(error.to_string()))?;
+    Ok(found.map(Value::from_json))
+}
+
+/// Checks that the body is one JSON object, when none of its fields is wanted.
+pub(crate) fn check(body: &[u8]) -> Result<(), Unreadable> {
+    let text = text_of_object(body)?;
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(IgnoredAny) => Ok(()),
+        Err(error) => Err(Unreadable::MalformedBody(error.to_string())),
+    }
+}
+
+/// The body as text without a byte order mark. That it opens an object is checked here and not left to
+/// serde, whose message would quote the value it found instead.
+fn text_of_object(body: &[u8]) -> Result<&str, Unreadable> {
+    let malformed = |problem: &str| Unreadable::MalformedBody(problem.to_owned());
+    let text = std::str::from_utf8(body).map_err(|_| malformed("it is not UTF-8"))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match text.trim_start_matches([' ', '\t', '\r', '\n']).as_bytes() {
+        [b'{', ..] => Ok(text),
+        [] => Err(malformed("it is empty")),
+        _ => Err(malformed("it is not a JSON object")),
+    }
+}
+
+/// One object on the way to wanted fields. Depth is bounded by the longest path, never by the body.
+struct Object<'p, 'a> {
+    paths: &'p [&'p str],
+    /// How many segments of the active paths lie behind us.
+    depth: usize,
+    /// The paths that lead through here, one bit each.
+    active: u32,
+    found: &'p mut [Option<&'a RawValue>],
+}
+
+impl Object<'_, '_> {
+    /// The active paths that go on with this key.
+    fn through(&self, key: &RawValue) -> u32 {
+        let Some(key) = unescape(key.get()) else { return 0 };
+        let goes_on = |path: &str| path.split('.').nth(self.depth) == Some(&key);
+        (0..self.paths.len())
+            .filter(|&index| self.active & (1 << index) != 0 && goes_on(self.paths[index]))
+            .fold(0, |set, index| set | (1 << index))
+    }
+
+    /// The path that ends with this key. No wanted path is the beginning of another.
+    fn end(&self, through: u32) -> Option<usize> {
+        let index = through.trailing_zeros() as usize;
+        let ends = self.paths[index].split('.').count() == self.depth + 1;
+        ends.then_some(index)
+    }
+}
+
+impl<'a> DeserializeSeed<'a> for Object<'_, 'a> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'a>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+/// Any value but an object simply holds no wanted field.
+impl<'a> Visitor<'a> for Object<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = 0;
+        while let Some(key) = map.next_key::<&'a RawValue>()? {
+            let through = self.through(key);
+            if through == 0 {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            if through & seen != 0 {
+                return Err(A::Error::custom("a field that identifies the event occurs twice"));
+            }
+            seen |= through;
+            match self.end(through) {
+                Some(index) => self.found[index] = Some(map.next_value()?),
+                None => map.next_value_seed(Object {
+                    paths: self.paths,
+                    depth: self.depth + 1,
+                    active: through,
+                    found: self.found,
+                })?,
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// The text of a JSON string with its quotes; `None` if its escapes are not Unicode.
+pub(crate) fn unescape(quoted: &str) -> Option<Cow<'_, str>> {
+    let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    match inner.contains('\\') {
+        false => Some(Cow::Borrowed(inner)),
+        true => serde_json::from_str(quoted).ok().map(Cow::Owned),
+    }
+}

@@ -1,0 +1,116 @@
+//! Samples are what the provider would send: signed with the dev secret they verify, and they read back.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use hookgate_signature::{Delivery, Headers, Keys};
+use hookgate_webhook::{Event, Mode, Provider, Sample};
+use secrecy::SecretString;
+
+const NOW_MS: i64 = 1_790_000_010_123;
+
+fn dev_keys(provider: Provider) -> Keys {
+    let knowledge = provider.knowledge();
+    let secret = SecretString::from(knowledge.dev_secret);
+    Keys::new(knowledge.scheme, &[secret], knowledge.tolerance).unwrap()
+}
+
+fn receive(provider: Provider, sample: &Sample) -> Event {
+    let keys = dev_keys(provider);
+    let mut headers = sample.headers.clone();
+    headers.extend(keys.sign(&sample.id, NOW_MS / 1000, &sample.body));
+    let delivery = Delivery {
+        method: "POST",
+        url: None,
+        headers: Headers::from_iter(headers.iter().map(|(name, value)| (*name, value.as_bytes()))),
+        body: sample.body.clone(),
+    };
+    let verified = keys.verify(delivery, NOW_MS / 1000).unwrap();
+    let mut events = provider.read(&verified).unwrap();
+    assert_eq!(events.len(), 1);
+    events.remove(0)
+}
+
+#[test]
+fn every_sample_verifies_and_reads_back() {
+    for provider in Provider::ALL {
+        for event_type in provider.sample_types() {
+            let sample = provider.sample(Some(event_type), 42, NOW_MS).unwrap();
+            let event = receive(provider, &sample);
+            assert_eq!(event.id.as_str(), sample.id);
+            assert_eq!(event.event_type.unwrap().as_str(), event_type);
+            assert_eq!(event.body, sample.body);
+            assert_eq!(event.dropped, []);
+        }
+    }
+}
+
+#[test]
+fn every_sample_is_json_whose_numbers_and_times_are_filled_in() {
+    for provider in Provider::ALL {
+        for event_type in provider.sample_types() {
+            let sample = provider.sample(Some(event_type), 42, NOW_MS).unwrap();
+            let text = std::str::from_utf8(&sample.body).unwrap();
+            assert!(!text.contains("{{"), "{event_type}");
+            serde_json::from_str::<serde_json::Value>(text).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_serial_makes_the_ids_and_nothing_else_does() {
+    for provider in Provider::ALL {
+        let sample = |serial| provider.sample(None, serial, NOW_MS).unwrap();
+        let ids: HashSet<_> = (0..1000).map(|serial| sample(serial).id).collect();
+        assert_eq!(ids.len(), 1000);
+        assert_eq!(sample(7), sample(7));
+        assert_ne!(sample(7).id, sample(u128::MAX).id);
+        receive(provider, &sample(u128::MAX));
+    }
+}
+
+#[test]
+fn samples_carry_the_providers_own_fields() {
+    let read = |provider: Provider| receive(provider, &provider.sample(None, 42, NOW_MS).unwrap());
+    let stripe = read(Provider::Stripe);
+    assert_eq!(stripe.mode, Mode::Test);
+    assert_eq!(stripe.provider_time.unwrap().unix_ms, 1_790_000_010_000);
+    let shopify = read(Provider::Shopify);
+    assert_eq!(shopify.object_id.unwrap().as_str(), "1000000000000000042");
+    assert_eq!(shopify.account.unwrap().as_str(), "hookgate-dev.myshopify.com");
+    assert_eq!(shopify.provider_time.unwrap().unix_ms, NOW_MS);
+    assert_eq!(
+        read(Provider::Github).account.unwrap().as_str(),
+        "repository:79929171"
+    );
+    let standard = read(Provider::StandardWebhooks);
+    assert_eq!(&*standard.provider_time.unwrap().text, "2026-09-21T14:13:30.123Z");
+}
+
+#[test]
+fn stripe_samples_are_printed_as_stripe_prints() {
+    let sample = Provider::Stripe.sample(Some("invoice.paid"), 1, NOW_MS).unwrap();
+    assert!(sample.body.starts_with(b"{\n  \"id\": \"evt_"));
+}
+
+#[test]
+fn an_unknown_type_names_the_known_ones() {
+    let unknown = Provider::Shopify
+        .sample(Some("orders/eaten"), 1, NOW_MS)
+        .unwrap_err();
+    assert!(
+        unknown
+            .to_string()
+            .contains("orders/create, orders/paid, refunds/create")
+    );
+}
+
+#[test]
+fn a_clock_out_of_range_still_makes_a_sample() {
+    for now_ms in [i64::MIN, i64::MAX, -1] {
+        let sample = Provider::Shopify.sample(None, 1, now_ms).unwrap();
+        assert_ne!(sample.body, Bytes::new());
+    }
+}

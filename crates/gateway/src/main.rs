@@ -1,2 +1,10 @@
-//! main
-fn main() {}
+//! The `hookgate` binary: parse, build, wait for a signal, drain.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use hookgate_gateway::cli::Cli;
+
+fn main() -> ExitCode {
+    Cli::parse().run()
+}

@@ -1,0 +1,72 @@
+//! The admin listener: probes and metrics. Alive and ready are different questions; a store that is away
+//! makes a replica degraded, not unready, because 503 with Retry-After beats a balancer without backends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use crate::metrics::Metrics;
+use crate::stores::Stores;
+
+/// What the admin listener shows.
+pub struct Admin {
+    /// Both stores.
+    pub stores: Stores,
+    /// All metrics.
+    pub metrics: Arc<Metrics>,
+    /// Set once the listeners are open and migrations done; cleared at shutdown.
+    pub ready: AtomicBool,
+}
+
+#[derive(Serialize)]
+struct Readiness {
+    status: &'static str,
+    claims: &'static str,
+    ledger: &'static str,
+}
+
+/// All routes of the admin listener.
+pub fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route("/healthz", web::get().to(healthz))
+        .route("/readyz", web::get().to(readyz))
+        .route("/metrics", web::get().to(metrics));
+}
+
+async fn healthz() -> HttpResponse {
+    HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(r#"{"status":"alive"}"#)
+}
+
+async fn readyz(admin: web::Data<Admin>) -> HttpResponse {
+    let claims = admin.stores.claims.as_ref().map(|claims| claims.is_up());
+    let ledger = admin.stores.ledger.as_ref().map(|ledger| ledger.is_up());
+    let ready = admin.ready.load(Ordering::Acquire);
+    let status = match (ready, claims == Some(false) || ledger == Some(false)) {
+        (false, _) => "not ready",
+        (true, true) => "degraded",
+        (true, false) => "ready",
+    };
+    let mut answer = if ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
+    answer.json(Readiness { status, claims: word(claims), ledger: word(ledger) })
+}
+
+fn word(up: Option<bool>) -> &'static str {
+    match up {
+        None => "none",
+        Some(true) => "up",
+        Some(false) => "down",
+    }
+}
+
+async fn metrics(admin: web::Data<Admin>) -> HttpResponse {
+    match admin.metrics.render() {
+        Ok(text) => HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text),
+        Err(error) => {
+            tracing::error!(%error, "the metrics cannot be rendered");
+            HttpResponse::InternalServerError().finish()
+        }
+    }
+}

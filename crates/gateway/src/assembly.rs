@@ -1,0 +1,135 @@
+//! Turns a configuration into the parts that run: stores, sources with their handlers, and the worker.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hookgate_claim::Terms;
+use hookgate_ledger::OnFailure;
+use hookgate_signature::Keys;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::app::{Sources, StartError};
+use crate::config::{Config, HandlerKind, SourceConfig};
+use crate::handler::{Forward, Handler, Inbox, Waiters};
+use crate::metrics::Metrics;
+use crate::receiver::{Receiver, Source};
+use crate::sink::Sink;
+use crate::stores::Stores;
+use crate::target::{BadTarget, Target};
+use crate::worker::Worker;
+
+/// The parts of a process.
+pub struct Assembly {
+    /// The path.
+    pub receiver: Arc<Receiver>,
+    /// Endpoints by name.
+    pub sources: Sources,
+    /// The worker, if this process has the role and any source has a target.
+    pub worker: Option<Worker>,
+    /// Ends the loops.
+    pub stop: CancellationToken,
+    /// Cuts calls short that would outlive the shutdown grace.
+    pub hurry: CancellationToken,
+}
+
+/// Puts everything together; needs a tokio runtime.
+///
+/// # Errors
+/// [`StartError`] with one sentence for the operator.
+pub async fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
+    // One TLS library for every client; a second call finds it installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
+    let metrics = Arc::new(Metrics::new(config.sources.iter().map(|source| source.name.as_str()))?);
+    let stores = Stores::open(config, &metrics, &stop).await?;
+    let tasks = TaskTracker::new();
+    let waiters = Waiters::new(stores.clone());
+    let parts = Parts { config, stores: &stores, metrics: &metrics, tasks: &tasks, waiters: &waiters, hurry: &hurry };
+    let mut sources = HashMap::new();
+    for source in &config.sources {
+        sources.insert(source.name.as_str().to_owned(), Arc::new(parts.source(source)?));
+    }
+    let worker = if work { parts.worker()? } else { None };
+    let runtime = tokio::runtime::Handle::current();
+    let receiver = Arc::new(Receiver { stores, metrics, tasks, runtime });
+    Ok(Assembly { receiver, sources, worker, stop, hurry })
+}
+
+struct Parts<'a> {
+    config: &'a Config,
+    stores: &'a Stores,
+    metrics: &'a Arc<Metrics>,
+    tasks: &'a TaskTracker,
+    waiters: &'a Arc<Waiters>,
+    hurry: &'a CancellationToken,
+}
+
+impl Parts<'_> {
+    fn source(&self, source: &SourceConfig) -> Result<Source, StartError> {
+        let knowledge = source.provider.knowledge();
+        let keys = Keys::new(knowledge.scheme, &source.secrets, knowledge.tolerance)
+            .map_err(|problem| StartError::Secret { source_name: source.name.to_string(), problem })?;
+        Ok(Source {
+            name: source.name.clone(),
+            provider: source.provider,
+            keys,
+            handler: self.handler(source)?,
+            terms: self.terms(source),
+            body_bytes_max: source.body_bytes_max,
+        })
+    }
+
+    fn terms(&self, source: &SourceConfig) -> Terms {
+        Terms { ttl: self.config.claim_ttl, lease: source.claim_lease }
+    }
+
+    fn handler(&self, source: &SourceConfig) -> Result<Handler, StartError> {
+        match source.handler {
+            HandlerKind::Inbox => {
+                let ledger = self.stores.ledger.clone().expect("the configuration refuses an inbox without a ledger");
+                Ok(Handler::Inbox(Inbox::new(ledger, source.target.is_some())))
+            }
+            HandlerKind::Forward => Ok(Handler::Forward(Forward {
+                target: self.target(source)?.expect("the configuration refuses forward without a target"),
+                stores: self.stores.clone(),
+                waiters: Arc::clone(self.waiters),
+                wait: self.config.claim_wait,
+                terms: self.terms(source),
+                without_store: self.config.without_store,
+                on_failure: if source.provider.knowledge().retries {
+                    OnFailure::ProviderRetries
+                } else {
+                    OnFailure::WorkerRetries(self.config.retry_base)
+                },
+                tasks: self.tasks.clone(),
+                metrics: Arc::clone(self.metrics),
+            })),
+        }
+    }
+
+    fn target(&self, source: &SourceConfig) -> Result<Option<Target>, BadTarget> {
+        let target = source.target.as_ref();
+        target.map(|target| Target::new(target, source.handler_timeout, self.hurry.clone())).transpose()
+    }
+
+    fn worker(&self) -> Result<Option<Worker>, StartError> {
+        let Some(ledger) = &self.stores.ledger else { return Ok(None) };
+        let mut sinks = HashMap::new();
+        for source in &self.config.sources {
+            if let Some(target) = self.target(source)? {
+                sinks.insert(source.name.as_str().to_owned(), Sink::Http(target));
+            }
+        }
+        let longest = self.config.sources.iter().map(|source| source.handler_timeout).max().unwrap_or_default();
+        Ok(Some(Worker {
+            ledger: Arc::clone(ledger),
+            sinks,
+            attempts_max: self.config.retry_attempts_max,
+            retry_base: self.config.retry_base,
+            concurrency: self.config.worker_concurrency,
+            delivery_timeout: longest,
+            metrics: Arc::clone(self.metrics),
+        }))
+    }
+}

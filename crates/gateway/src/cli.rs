@@ -1,0 +1,85 @@
+//! The command line. Each subcommand is one file under `command/`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::app::Roles;
+use crate::command::{self, Failure};
+
+/// hookgate receives signed webhooks and makes sure that each event takes effect once.
+#[derive(Debug, Parser)]
+#[command(name = "hookgate", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the embedded gateway on this machine: SQLite, claims in memory, published dev secrets
+    Dev(ConfigFile),
+    /// Run all roles in one process
+    Serve(ConfigFile),
+    /// Run the public listener only
+    Receive(ConfigFile),
+    /// Run the worker only
+    Work(ConfigFile),
+    /// Bring the database schema up to date
+    Migrate(ConfigFile),
+    /// Check signatures of saved deliveries
+    Verify(command::verify::Verify),
+    /// Send realistic signed events
+    Send(command::send::Send),
+    /// Look at the configuration
+    Config {
+        #[command(subcommand)]
+        what: ConfigCommand,
+    },
+}
+
+/// Where settings besides the environment stand.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigFile {
+    /// TOML file with settings and sources; the environment wins over it
+    #[arg(long, value_name = "FILE", env = "HOOKGATE_CONFIG")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Say whether the configuration is accepted, and what will hurt one day
+    Check(ConfigFile),
+    /// Print every setting, its value and where it stands; secrets redacted
+    Show(ConfigFile),
+}
+
+impl Cli {
+    /// Runs the command. A failure is one sentence on standard error: exit 64 for a configuration that is
+    /// not accepted, 1 for everything else.
+    pub fn run(self) -> ExitCode {
+        let result = match self.command {
+            Command::Dev(file) => command::serve::dev(&file),
+            Command::Serve(file) => command::serve::serve(&file, Roles { receive: true, work: true }),
+            Command::Receive(file) => command::serve::serve(&file, Roles { receive: true, work: false }),
+            Command::Work(file) => command::serve::serve(&file, Roles { receive: false, work: true }),
+            Command::Migrate(file) => command::migrate::migrate(&file),
+            Command::Verify(verify) => verify.run(),
+            Command::Send(send) => send.run(),
+            Command::Config { what: ConfigCommand::Check(file) } => command::config::check(&file),
+            Command::Config { what: ConfigCommand::Show(file) } => command::config::show(&file),
+        };
+        match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Failure { sentence, exit_code }) => {
+                if !sentence.is_empty() {
+                    // Nobody is left to tell if standard error is closed.
+                    let _ = writeln!(std::io::stderr(), "hookgate: {sentence}");
+                }
+                ExitCode::from(exit_code)
+            }
+        }
+    }
+}

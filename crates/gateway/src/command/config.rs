@@ -1,0 +1,25 @@
+//! `hookgate config check|show`.
+
+use super::{Failure, print};
+use crate::cli::ConfigFile;
+use crate::config::{self, Config, Reader};
+
+/// Exit 0 if the configuration is accepted; advice goes to standard output either way.
+pub fn check(file: &ConfigFile) -> Result<(), Failure> {
+    let config = Config::from_process(file.config.as_deref(), false)?;
+    let advice = config::advice(&config);
+    for sentence in &advice {
+        print(&format!("warning: {sentence}\n"));
+    }
+    let sources = config.sources.len();
+    print(&format!("the configuration is accepted: {sources} source(s), {} warning(s)\n", advice.len()));
+    Ok(())
+}
+
+/// Every setting with its value and where it stands.
+pub fn show(file: &ConfigFile) -> Result<(), Failure> {
+    let reader = Reader::new(std::env::vars().collect(), file.config.as_deref())?;
+    let sources = Config::read(&reader, false).map(|config| config.sources);
+    print(&config::show(&reader, sources.as_deref().unwrap_or_default()));
+    sources.map(|_| ()).map_err(Failure::from)
+}

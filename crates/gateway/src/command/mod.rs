@@ -1,0 +1,51 @@
+//! The subcommands, one file each.
+
+pub mod config;
+pub mod migrate;
+pub mod send;
+pub mod serve;
+pub mod verify;
+
+use std::io::Write as _;
+
+use crate::app::StartError;
+use crate::config::Wrong;
+
+/// Why a command failed: one sentence for standard error, and the exit code.
+#[derive(Debug)]
+pub struct Failure {
+    /// What happened, to what, and what to do; empty if it was printed already.
+    pub sentence: String,
+    /// 64: change the configuration; 1: anything else.
+    pub exit_code: u8,
+}
+
+impl Failure {
+    /// Exit 1.
+    pub fn new(sentence: impl std::fmt::Display) -> Self {
+        Self { sentence: sentence.to_string(), exit_code: 1 }
+    }
+
+    /// Exit 64.
+    pub fn usage(sentence: impl std::fmt::Display) -> Self {
+        Self { sentence: sentence.to_string(), exit_code: 64 }
+    }
+}
+
+impl From<Wrong> for Failure {
+    fn from(wrong: Wrong) -> Self {
+        Self::usage(wrong)
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self { exit_code: error.exit_code(), sentence: error.to_string() }
+    }
+}
+
+/// Prints to standard output. A reader that went away, such as `head`, is no failure.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,86 @@
+//! `hookgate dev|serve|receive|work`: the processes that stay.
+
+use std::fmt::Write as _;
+
+use secrecy::ExposeSecret as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Failure, print};
+use crate::app::{App, Roles};
+use crate::cli::ConfigFile;
+use crate::config::{self, Config};
+use crate::logging;
+use crate::stores::Stores;
+
+/// Runs the roles until SIGTERM or SIGINT.
+pub fn serve(file: &ConfigFile, roles: Roles) -> Result<(), Failure> {
+    let config = Config::from_process(file.config.as_deref(), false)?;
+    run(&config, roles, |_| {})
+}
+
+/// Runs everything embedded, and says what to try.
+pub fn dev(file: &ConfigFile) -> Result<(), Failure> {
+    let config = Config::from_process(file.config.as_deref(), true)?;
+    run(&config, Roles { receive: true, work: true }, |app| print(&welcome(&config, app)))
+}
+
+fn run(config: &Config, roles: Roles, started: impl FnOnce(&App)) -> Result<(), Failure> {
+    logging::start(config.log, config.log_format);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.threads)
+        .enable_all()
+        .build()
+        .map_err(Failure::new)?;
+    let finished = runtime.block_on(async {
+        for sentence in config::advice(config) {
+            tracing::warn!("{sentence}");
+        }
+        let shutdown = shutdown().map_err(Failure::new)?;
+        let app = App::build(config, roles).await?;
+        let (admin, stores) = (app.admin_address(), Stores::describe(config));
+        match app.public_address() {
+            Some(public) => tracing::info!(%public, %admin, "listening on {public}, probes and metrics on {admin}; {stores}"),
+            None => tracing::info!(%admin, "working, probes and metrics on {admin}; {stores}"),
+        }
+        started(&app);
+        Ok::<_, Failure>(app.run(shutdown).await)
+    })?;
+    if finished { Ok(()) } else { Err(Failure::new("not everything was finished within HOOKGATE_SHUTDOWN_GRACE")) }
+}
+
+/// SIGTERM from an orchestrator, SIGINT from a terminal. Installed before anything starts, so that no early
+/// signal is lost.
+fn shutdown() -> std::io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// What a newcomer needs: addresses, secrets, and lines to paste into a second terminal.
+fn welcome(config: &Config, app: &App) -> String {
+    let base = format!("http://{}", app.public_address().expect("dev has the public listener"));
+    let admin = format!("http://{}", app.admin_address());
+    let mut text = format!("\nhookgate dev is listening. Dev secrets are public: never use them elsewhere.\n\n");
+    for source in &config.sources {
+        let name = &source.name;
+        let published = source.provider.knowledge().dev_secret;
+        let ours = source.secrets.iter().any(|secret| secret.expose_secret() == published);
+        let secret = if ours { published } else { "(yours)" };
+        let _ = writeln!(text, "  {base}/webhooks/{name:<20} secret {secret}");
+    }
+    let url = |name: &str| format!("{base}/webhooks/{name}");
+    text + &format!(
+        "\nTry in another terminal:\n\n\
+         \x20 hookgate send stripe --twice --url {}\n\
+         \x20 curl -i -X POST {} -d '{{}}'      # unsigned: refused\n\
+         \x20 curl -s {admin}/metrics | grep -E 'deliveries_total.*stripe'\n\
+         \x20 curl -s {admin}/readyz\n\n",
+        url("stripe"),
+        url("stripe"),
+    )
+}

@@ -1,0 +1,268 @@
+//! The configuration: read once at start, afterwards only types. The environment wins over the file. A
+//! wrong value stops the start with one sentence.
+
+mod advice;
+mod reader;
+pub mod setting;
+mod show;
+mod source;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use hookgate_claim::{Epoch, RedisMode, RedisSettings};
+use secrecy::SecretString;
+
+pub use advice::advice;
+pub use reader::{Reader, Wrong};
+pub use show::show;
+pub use source::{HandlerKind, SourceConfig, TargetConfig};
+
+use setting as s;
+
+/// Everything a process needs to know.
+#[derive(Debug)]
+pub struct Config {
+    /// Public listener.
+    pub listen: SocketAddr,
+    /// Probes and metrics.
+    pub admin_listen: SocketAddr,
+    /// Where claims are kept.
+    pub claims: ClaimStore,
+    /// Where events are kept.
+    pub ledger: LedgerStore,
+    /// Longest time of a whole append.
+    pub ledger_timeout: Duration,
+    /// Whether to migrate at start.
+    pub migrate: bool,
+    /// How long a copy waits for the one in flight.
+    pub claim_wait: Duration,
+    /// Life of a claim.
+    pub claim_ttl: Duration,
+    /// The configured part of the epoch.
+    pub claim_epoch: u32,
+    /// What to do when Redis is away and there is no ledger.
+    pub without_store: WithoutStore,
+    /// Tries of the worker.
+    pub retry_attempts_max: u32,
+    /// First delay between tries.
+    pub retry_base: Duration,
+    /// Events a worker delivers at the same time.
+    pub worker_concurrency: usize,
+    /// Limits of the public listener.
+    pub client: ClientLimits,
+    /// Threads.
+    pub threads: usize,
+    /// Longest time from SIGTERM to exit.
+    pub shutdown_grace: Duration,
+    /// How much is logged.
+    pub log: tracing::Level,
+    /// Form of the log lines.
+    pub log_format: LogFormat,
+    /// The endpoints.
+    pub sources: Vec<SourceConfig>,
+}
+
+/// Where claims are kept.
+#[derive(Debug)]
+pub enum ClaimStore {
+    /// No claims: the ledger decides everything.
+    None,
+    /// In this process; at most so many.
+    Memory(u64),
+    /// Shared by all replicas.
+    Redis(RedisSettings),
+}
+
+/// Where events are kept.
+#[derive(Debug)]
+pub enum LedgerStore {
+    /// Nowhere: `forward` only.
+    None,
+    /// One machine.
+    Sqlite(String),
+    /// Many replicas.
+    Postgres(SecretString),
+}
+
+/// Redis is away and there is no ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithoutStore {
+    /// 503, try later.
+    Reject,
+    /// Process without idempotency, with a warning each.
+    Unguarded,
+}
+
+/// Form of the log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One JSON object a line.
+    Json,
+    /// For people.
+    Pretty,
+}
+
+/// What a client of the public listener may take.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientLimits {
+    /// For its headers, and again for its body.
+    pub request_timeout: Duration,
+    /// Idle connections.
+    pub keep_alive: Duration,
+    /// Open connections per thread.
+    pub connections_max: usize,
+}
+
+impl Config {
+    /// Reads the environment and the file.
+    ///
+    /// # Errors
+    /// [`Wrong`] with one sentence that names the setting, its value and the accepted form.
+    pub fn read(reader: &Reader, dev: bool) -> Result<Self, Wrong> {
+        let address = |text: &str| text.parse().ok();
+        let config = Self {
+            listen: match reader.text(&s::LISTEN) {
+                None if dev => SocketAddr::from(([127, 0, 0, 1], 8080)),
+                _ => reader.value(&s::LISTEN, address)?,
+            },
+            admin_listen: reader.value(&s::ADMIN_LISTEN, address)?,
+            claims: claims(reader)?,
+            ledger: database(reader)?,
+            ledger_timeout: reader.value(&s::LEDGER_TIMEOUT, reader::duration)?,
+            migrate: reader.value(&s::MIGRATE, reader::switch)?,
+            claim_wait: reader.value(&s::CLAIM_WAIT, reader::duration)?,
+            claim_ttl: reader.value(&s::CLAIM_TTL, reader::duration_from(Duration::from_secs(1)))?,
+            claim_epoch: reader.value(&s::CLAIM_EPOCH, |text| text.parse().ok())?,
+            without_store: reader.value(&s::WITHOUT_STORE, WithoutStore::parse)?,
+            retry_attempts_max: reader.value(&s::RETRY_MAX_ATTEMPTS, reader::positive)?,
+            retry_base: reader.value(&s::RETRY_BASE, reader::duration)?,
+            worker_concurrency: reader.value(&s::WORKER_CONCURRENCY, reader::positive)?,
+            client: ClientLimits {
+                request_timeout: reader.value(&s::REQUEST_TIMEOUT, reader::duration)?,
+                keep_alive: reader.value(&s::KEEP_ALIVE, reader::duration)?,
+                connections_max: reader.value(&s::MAX_CONNECTIONS, reader::positive)?,
+            },
+            threads: reader.optional(&s::THREADS, reader::positive)?.unwrap_or_else(cores),
+            shutdown_grace: reader.value(&s::SHUTDOWN_GRACE, reader::duration)?,
+            log: reader.value(&s::LOG, |text| text.parse().ok())?,
+            log_format: match reader.text(&s::LOG_FORMAT) {
+                None if dev => LogFormat::Pretty,
+                _ => reader.value(&s::LOG_FORMAT, LogFormat::parse)?,
+            },
+            sources: source::read(reader, dev)?,
+        };
+        config.coherent(dev)?;
+        Ok(config)
+    }
+
+    /// Reads the process's own environment.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn from_process(path: Option<&Path>, dev: bool) -> Result<Self, Wrong> {
+        Self::read(&Reader::new(std::env::vars().collect(), path)?, dev)
+    }
+
+    /// The epoch before the ledger has named its timeline.
+    pub fn epoch(&self) -> Epoch {
+        Epoch { configured: self.claim_epoch, timeline: 0 }
+    }
+
+    /// Refuses combinations that would lose or double events.
+    fn coherent(&self, dev: bool) -> Result<(), Wrong> {
+        let refuse = |sentence: String| Err(Wrong::Combination(sentence));
+        if dev && !self.listen.ip().is_loopback() {
+            let listen = self.listen;
+            return refuse(format!("HOOKGATE_LISTEN = {listen} is not accepted: dev secrets are public, so dev listens on loopback only; use `hookgate serve`"));
+        }
+        if self.sources.is_empty() {
+            return refuse("no source is configured: set a secret, e.g. STRIPE_WEBHOOK_SECRET, or try `hookgate dev`".to_owned());
+        }
+        self.sources.iter().try_for_each(|source| self.source_coherent(source))
+    }
+
+    fn source_coherent(&self, source: &SourceConfig) -> Result<(), Wrong> {
+        let name = &source.name;
+        let no_ledger = matches!(self.ledger, LedgerStore::None);
+        let sentence = match source.handler {
+            HandlerKind::Inbox if no_ledger => format!(
+                "source {name}: HOOKGATE_HANDLER = inbox needs a ledger, and DATABASE_URL = none: set DATABASE_URL, or use forward"
+            ),
+            HandlerKind::Forward if source.target.is_none() => {
+                format!("source {name}: HOOKGATE_HANDLER = forward needs HOOKGATE_TARGET_URL")
+            }
+            HandlerKind::Forward if no_ledger && !source.provider.knowledge().retries => format!(
+                "source {name}: {} never retries, so forward needs a ledger to keep what fails: set DATABASE_URL",
+                source.provider.name()
+            ),
+            HandlerKind::Forward if source.provider.knowledge().batches => {
+                format!("source {name}: {} sends batches, which forward cannot answer: use inbox", source.provider.name())
+            }
+            HandlerKind::Forward | HandlerKind::Inbox => return Ok(()),
+        };
+        Err(Wrong::Combination(sentence))
+    }
+}
+
+/// Where events are kept: all that a command on the database alone needs.
+///
+/// # Errors
+/// [`Wrong`] if `DATABASE_URL` is not of an accepted form.
+pub fn database(reader: &Reader) -> Result<LedgerStore, Wrong> {
+    reader.value(&s::DATABASE_URL, ledger)
+}
+
+fn claims(reader: &Reader) -> Result<ClaimStore, Wrong> {
+    let entries = reader.value(&s::MEMORY_CLAIMS, reader::positive)?;
+    let mode = reader.value(&s::REDIS_MODE, |text| match text {
+        "single" => Some(RedisMode::Single),
+        "sentinel" => Some(RedisMode::Sentinel),
+        "cluster" => Some(RedisMode::Cluster),
+        _ => None,
+    })?;
+    let timeout = reader.value(&s::REDIS_TIMEOUT, reader::duration_from(Duration::from_millis(1)))?;
+    let store = reader.optional(&s::REDIS_URL, |text| match text {
+        "" => None,
+        "none" => Some(ClaimStore::None),
+        urls => {
+            let urls: Vec<SecretString> = urls.split(',').map(|url| url.trim().into()).collect();
+            Some(ClaimStore::Redis(RedisSettings::new(mode, urls, timeout)))
+        }
+    })?;
+    Ok(store.unwrap_or(ClaimStore::Memory(entries)))
+}
+
+fn ledger(url: &str) -> Option<LedgerStore> {
+    match url.split_once("://") {
+        None if url == "none" => Some(LedgerStore::None),
+        Some(("sqlite", path)) if !path.is_empty() => Some(LedgerStore::Sqlite(path.to_owned())),
+        Some(("postgres" | "postgresql", _)) => Some(LedgerStore::Postgres(url.into())),
+        _ => None,
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+impl WithoutStore {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "reject" => Some(Self::Reject),
+            "unguarded" => Some(Self::Unguarded),
+            _ => None,
+        }
+    }
+}
+
+impl LogFormat {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "json" => Some(Self::Json),
+            "pretty" => Some(Self::Pretty),
+            _ => None,
+        }
+    }
+}

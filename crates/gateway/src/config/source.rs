@@ -1,0 +1,230 @@
+//! The configured endpoints: which provider, which secrets, where its events go.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hookgate_webhook::{Provider, SourceName};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use super::reader::{self, Reader, Wrong};
+use super::setting;
+
+/// How a source's events are handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HandlerKind {
+    /// Store, answer, deliver by a worker.
+    Inbox,
+    /// POST to the target before the answer.
+    Forward,
+}
+
+impl HandlerKind {
+    /// `inbox` or `forward`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "inbox" => Some(Self::Inbox),
+            "forward" => Some(Self::Forward),
+            _ => None,
+        }
+    }
+
+    /// As configured and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inbox => "inbox",
+            Self::Forward => "forward",
+        }
+    }
+}
+
+/// Where events go.
+#[derive(Debug, Clone)]
+pub struct TargetConfig {
+    /// `http://…` or `https://…`; may hold credentials, so it is a secret.
+    pub url: SecretString,
+    /// Key of the outgoing signature.
+    pub secret: Option<SecretString>,
+}
+
+/// One endpoint, complete.
+#[derive(Debug, Clone)]
+pub struct SourceConfig {
+    /// Its name: path segment, label and part of every key.
+    pub name: SourceName,
+    /// Who sends to it.
+    pub provider: Provider,
+    /// Secrets that are valid now; several during a rotation.
+    pub secrets: Vec<SecretString>,
+    /// How its events are handled.
+    pub handler: HandlerKind,
+    /// Where its events go.
+    pub target: Option<TargetConfig>,
+    /// Longest wait for the target.
+    pub handler_timeout: Duration,
+    /// Age after which an unfinished claim may be taken over.
+    pub claim_lease: Duration,
+    /// Largest accepted body.
+    pub body_bytes_max: usize,
+}
+
+/// A `[sources.NAME]` table. What it leaves out comes from the global settings.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourceTable {
+    provider: Option<String>,
+    secrets: Option<Vec<SecretString>>,
+    secret_file: Option<PathBuf>,
+    handler: Option<HandlerKind>,
+    target_url: Option<SecretString>,
+    target_secret: Option<SecretString>,
+    #[serde(default, with = "humantime_text")]
+    handler_timeout: Option<Duration>,
+    #[serde(default, with = "humantime_text")]
+    claim_lease: Option<Duration>,
+    max_body_bytes: Option<usize>,
+}
+
+/// Largest body unless a setting or a provider's published size says more: fits every payload seen from
+/// the providers that publish none.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The longest default wait for a target.
+const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a claim's lease adds to the handler timeout, so that a live handler is never taken over.
+const LEASE_MARGIN: Duration = Duration::from_secs(5);
+
+/// All configured sources: those of the file, and one for each provider whose secret the environment has.
+/// In `dev`, every other provider is opened with its published dev secret.
+pub fn read(reader: &Reader, dev: bool) -> Result<Vec<SourceConfig>, Wrong> {
+    let mut tables = tables(reader)?;
+    for provider in Provider::ALL {
+        let named = tables.iter().any(|(name, _)| name.as_str() == provider.name());
+        let given = setting::secret_variables(provider.name()).iter().any(|name| reader.env().contains_key(name));
+        if !named && (given || dev) {
+            let name = SourceName::parse(provider.name()).expect("provider names are source names");
+            tables.push((name, SourceTable::default()));
+        }
+    }
+    tables.into_iter().map(|(name, table)| complete(reader, dev, name, table)).collect()
+}
+
+fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {
+    let Some(sources) = reader.sources() else { return Ok(Vec::new()) };
+    let wrong = |problem: String| Wrong::File { path: reader.path(), problem };
+    let Some(sources) = sources.as_table() else {
+        return Err(wrong("sources must be tables, e.g. [sources.stripe]".to_owned()));
+    };
+    let mut tables = Vec::new();
+    for (name, table) in sources {
+        let at = |problem: &str| wrong(format!("[sources.{name}]: {problem}"));
+        let parsed = SourceName::parse(name).map_err(|bad| at(&bad.to_string()))?;
+        let table = table.clone().try_into().map_err(|error: toml::de::Error| at(error.message()))?;
+        tables.push((parsed, table));
+    }
+    Ok(tables)
+}
+
+fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) -> Result<SourceConfig, Wrong> {
+    let provider_name = table.provider.as_deref().unwrap_or(name.as_str());
+    let provider: Provider = provider_name.parse().map_err(|unknown: hookgate_webhook::UnknownProvider| {
+        Wrong::Combination(format!("source {name} has provider {provider_name:?}: {unknown}"))
+    })?;
+    let secrets = secrets(reader, dev, &name, provider, &table)?;
+    let knowledge = provider.knowledge();
+    let global_timeout = reader.optional(&setting::HANDLER_TIMEOUT, reader::duration)?;
+    let budget_left = knowledge.answer_budget.saturating_sub(Duration::from_secs(1));
+    let handler_timeout = table.handler_timeout.or(global_timeout).unwrap_or(HANDLER_TIMEOUT.min(budget_left));
+    let least = Duration::from_millis(100);
+    let global_lease = reader.optional(&setting::CLAIM_LEASE, reader::duration_from(least))?;
+    let global_bytes = reader.optional(&setting::MAX_BODY_BYTES, reader::positive)?;
+    let default_bytes = BODY_BYTES_MAX.max(knowledge.body_bytes_max.unwrap_or(0));
+    Ok(SourceConfig {
+        provider,
+        secrets,
+        handler: table.handler.map_or_else(|| reader.value(&setting::HANDLER, HandlerKind::parse), Ok)?,
+        target: target(reader, &name, &table)?,
+        handler_timeout,
+        claim_lease: table.claim_lease.or(global_lease).unwrap_or(handler_timeout + LEASE_MARGIN),
+        body_bytes_max: table.max_body_bytes.or(global_bytes).unwrap_or(default_bytes),
+        name,
+    })
+}
+
+/// Secrets: from the environment, its file, the table, the table's file; in dev the published one.
+fn secrets(
+    reader: &Reader,
+    dev: bool,
+    name: &SourceName,
+    provider: Provider,
+    table: &SourceTable,
+) -> Result<Vec<SecretString>, Wrong> {
+    let [variable, file_variable] = setting::secret_variables(name.as_str());
+    let (given, origin) = if let Some(list) = reader.env().get(&variable) {
+        (split(list, ','), variable)
+    } else if let Some(path) = reader.env().get(&file_variable) {
+        (from_file(path.as_ref(), &file_variable)?, file_variable)
+    } else if let Some(secrets) = &table.secrets {
+        (secrets.clone(), format!("secrets of [sources.{name}]"))
+    } else if let Some(path) = &table.secret_file {
+        let origin = format!("secret_file of [sources.{name}]");
+        (from_file(path, &origin)?, origin)
+    } else if dev {
+        (vec![provider.knowledge().dev_secret.into()], "the dev secret".to_owned())
+    } else {
+        let [variable, file] = setting::secret_variables(name.as_str());
+        return Err(Wrong::Combination(format!("source {name} has no secret: set {variable} or {file}")));
+    };
+    if given.is_empty() || given.iter().any(|secret| secret.expose_secret().trim().is_empty()) {
+        let accepts = "one or more secrets as the provider shows them, none empty".to_owned();
+        return Err(Wrong::Value { origin, value: "(not shown)".to_owned(), accepts });
+    }
+    Ok(given)
+}
+
+fn split(list: &str, separator: char) -> Vec<SecretString> {
+    list.split(separator).map(|secret| secret.trim().into()).collect()
+}
+
+/// One secret a line; empty lines are skipped.
+fn from_file(path: &std::path::Path, origin: &str) -> Result<Vec<SecretString>, Wrong> {
+    let text = std::fs::read_to_string(path).map_err(|error| Wrong::Value {
+        origin: origin.to_owned(),
+        value: format!("{:?}", path.display().to_string()),
+        accepts: format!("a readable file with one secret a line ({error})"),
+    })?;
+    Ok(split(text.trim(), '\n').into_iter().filter(|secret| !secret.expose_secret().is_empty()).collect())
+}
+
+fn target(reader: &Reader, name: &SourceName, table: &SourceTable) -> Result<Option<TargetConfig>, Wrong> {
+    let url = match &table.target_url {
+        Some(url) => Some(url.clone()),
+        None => reader.optional(&setting::TARGET_URL, |text| Some(SecretString::from(text)))?,
+    };
+    let Some(url) = url else { return Ok(None) };
+    let http = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    if !url.expose_secret().parse::<reqwest::Url>().is_ok_and(|url| http(&url)) {
+        let origin = format!("target_url of source {name}");
+        let accepts = setting::TARGET_URL.accepts.to_owned();
+        return Err(Wrong::Value { origin, value: "(not shown)".to_owned(), accepts });
+    }
+    let secret = match &table.target_secret {
+        Some(secret) => Some(secret.clone()),
+        None => reader.optional(&setting::TARGET_SECRET, |text| Some(SecretString::from(text)))?,
+    };
+    Ok(Some(TargetConfig { url, secret }))
+}
+
+/// Durations in the file are written like those in the environment.
+mod humantime_text {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, de::Error};
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        super::reader::duration(&text).map(Some).ok_or_else(|| D::Error::custom("expected a duration such as 10s"))
+    }
+}

@@ -1,0 +1,201 @@
+//! The user's service takes it now. With a ledger, every copy that no done mark answered passes `begin`
+//! before the POST, also the one that won the claim: the row fences it. Without a ledger the claim is all
+//! there is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookgate_claim::{Claim, Terms};
+use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, State};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use super::{DecidedBy, Handled, Hold, Waited, Waiters};
+use crate::config::WithoutStore;
+use crate::metrics::{Metrics, observe};
+use crate::stores::{GuardedClaims, Stores};
+use crate::target::{Outgoing, Target, TargetFailure};
+
+/// Pause before the ledger is told again that a target took an event.
+const FINISH_RETRY_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Posts events to a target before the answer.
+pub struct Forward {
+    /// Where they go.
+    pub target: Target,
+    /// Who may decide.
+    pub stores: Stores,
+    /// Copies that wait for one in flight.
+    pub waiters: Arc<Waiters>,
+    /// How long they wait.
+    pub wait: Duration,
+    /// Life of a claim, and of the ledger's lease.
+    pub terms: Terms,
+    /// Without a ledger and without Redis.
+    pub without_store: WithoutStore,
+    /// Who runs a failed event next.
+    pub on_failure: OnFailure,
+    /// Tasks that outlive the answer.
+    pub tasks: TaskTracker,
+    /// Where calls are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Forward {
+    pub(super) async fn handle(&self, event: &NewEvent, hold: &mut Hold) -> Handled {
+        let deadline = Instant::now() + self.wait;
+        let mut waited = false;
+        if matches!(hold, Hold::Others) && self.ledger_knows(event).await {
+            return Handled::Duplicate(DecidedBy::Ledger);
+        }
+        loop {
+            if (waited || !matches!(hold, Hold::Others))
+                && let Some(handled) = self.run_or_learn(event, hold).await
+            {
+                return handled;
+            }
+            if waited {
+                return Handled::InFlight;
+            }
+            match self.waiters.wait(&event.key, deadline).await {
+                Waited::Done => return Handled::Duplicate(DecidedBy::Claim),
+                Waited::Free => {
+                    if let Some(handled) = self.claim_again(event, hold).await {
+                        return handled;
+                    }
+                }
+                Waited::TimedOut => waited = true,
+                Waited::Refused => return Handled::InFlight,
+            }
+        }
+    }
+
+    /// A waiter asks the ledger when it begins: it outranks the claim.
+    async fn ledger_knows(&self, event: &NewEvent) -> bool {
+        let Some(ledger) = &self.stores.ledger else { return false };
+        let Ok(Some(entry)) = ledger.entry(&event.key).await else { return false };
+        !matches!(entry.state, State::Running | State::Failed)
+    }
+
+    /// Runs the event if it is ours to run. `None`: somebody else runs it.
+    async fn run_or_learn(&self, event: &NewEvent, hold: &Hold) -> Option<Handled> {
+        let Some(ledger) = &self.stores.ledger else { return self.run_by_claim(event, hold).await };
+        match ledger.begin(event, self.terms.lease).await {
+            Ok(Begun::Run(lease)) => Some(self.run(event, hold, &lease).await),
+            Ok(Begun::Running) => None,
+            Ok(Begun::Settled(_)) => Some(Handled::Duplicate(DecidedBy::Ledger)),
+            Err(error) => {
+                tracing::debug!(event.key = %event.key, %error, "{} was not begun", event.key);
+                Some(Handled::Unavailable)
+            }
+        }
+    }
+
+    /// Without a ledger: only the claim's holder may run, unless the operator allowed otherwise.
+    async fn run_by_claim(&self, event: &NewEvent, hold: &Hold) -> Option<Handled> {
+        match (hold, self.without_store) {
+            (Hold::Ours(_), _) => {}
+            (Hold::Others, _) => return None,
+            (Hold::Unknown(_) | Hold::Unclaimed, WithoutStore::Reject) => return Some(Handled::Unavailable),
+            (Hold::Unknown(_) | Hold::Unclaimed, WithoutStore::Unguarded) => {
+                tracing::warn!(event.key = %event.key, "{} runs without idempotency", event.key);
+            }
+        }
+        match self.post(event, hold, None).await {
+            Ok(()) => Some(Handled::Accepted),
+            Err(_) => Some(Handled::Failed),
+        }
+    }
+
+    async fn claim_again(&self, event: &NewEvent, hold: &mut Hold) -> Option<Handled> {
+        let claims = self.stores.claims.as_ref()?;
+        if matches!(hold, Hold::Ours(_)) {
+            return None;
+        }
+        *hold = match claims.claim(&event.key, self.terms).await {
+            Ok(Claim::First(lease)) => Hold::Ours(lease),
+            Ok(Claim::InFlight { .. }) => Hold::Others,
+            Ok(Claim::Done) => return Some(Handled::Duplicate(DecidedBy::Claim)),
+            Err(unavailable) => Hold::Unknown(unavailable.possible),
+        };
+        None
+    }
+
+    async fn run(&self, event: &NewEvent, hold: &Hold, lease: &Lease) -> Handled {
+        match self.post(event, hold, Some(lease)).await {
+            Ok(()) => self.finish(lease).await,
+            Err(failure) => self.release(lease, &failure).await,
+        }
+    }
+
+    /// The target took it; the ledger must learn that, or a later copy runs again once the lease has ended.
+    async fn finish(&self, lease: &Lease) -> Handled {
+        let ledger = self.stores.ledger.clone().expect("a ledger lease comes from a ledger");
+        match ledger.finish(lease).await {
+            Ok(Settled::Committed) => Handled::Accepted,
+            Ok(Settled::Lost) => {
+                tracing::warn!(event.key = %lease.key, "{} outlived its lease; the target may be called twice", lease.key);
+                Handled::Accepted
+            }
+            Err(_) => {
+                let (lease, until) = (lease.clone(), Instant::now() + self.terms.lease);
+                self.tasks.spawn(async move {
+                    while Instant::now() < until && ledger.finish(&lease).await.is_err() {
+                        tokio::time::sleep(FINISH_RETRY_INTERVAL).await;
+                    }
+                });
+                Handled::AcceptedUnrecorded
+            }
+        }
+    }
+
+    /// The target did not take it: the provider's next try owns it, or, where none will come, our workers.
+    async fn release(&self, lease: &Lease, failure: &TargetFailure) -> Handled {
+        let ledger = self.stores.ledger.as_ref().expect("a ledger lease comes from a ledger");
+        match (ledger.release(lease, &failure.to_string(), self.on_failure).await, self.on_failure) {
+            (Ok(Settled::Committed), OnFailure::WorkerRetries(_)) => Handled::Accepted,
+            (Ok(_), _) => Handled::Failed,
+            (Err(_), _) => Handled::Unavailable,
+        }
+    }
+
+    /// Calls the target, renewing our claim while the call lives.
+    async fn post(&self, event: &NewEvent, hold: &Hold, lease: Option<&Lease>) -> Result<(), TargetFailure> {
+        let outgoing = Outgoing {
+            key: &event.key,
+            generation: lease.map_or(0, |lease| lease.generation),
+            event_type: event.event_type.as_ref().map(|event_type| event_type.as_str()),
+            attempt: lease.map(|lease| lease.attempt),
+            headers: &event.headers,
+            body: event.body.clone(),
+        };
+        let started = Instant::now();
+        let result = match (hold, &self.stores.claims) {
+            (Hold::Ours(claim), Some(claims)) => {
+                tokio::select! {
+                    result = self.target.post(&outgoing) => result,
+                    never = keep_alive(claims, claim.clone()) => match never {},
+                }
+            }
+            _ => self.target.post(&outgoing).await,
+        };
+        let source = event.key.source.as_str();
+        observe(&self.metrics.handler_seconds.with_label_values(&[source]), started.elapsed());
+        self.metrics.attempts.with_label_values(&[source, if result.is_ok() { "done" } else { "retry" }]).inc();
+        if let Err(failure) = &result {
+            tracing::warn!(event.key = %event.key, "{}: {failure}", event.key);
+        }
+        result
+    }
+}
+
+/// Renews a claim three times a lease, so that one lost renewal does not lose the claim. Once lost it stays
+/// lost: the close will find that out and change nothing.
+async fn keep_alive(claims: &Arc<GuardedClaims>, mut claim: hookgate_claim::Lease) -> std::convert::Infallible {
+    loop {
+        tokio::time::sleep(claim.terms.lease / 3).await;
+        if !claims.renew(&mut claim).await {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Keep it. One append is both the dedupe and the enqueue, so there is no second step to lose. A copy in
+//! flight elsewhere changes nothing: the ledger knows.
+
+use std::sync::Arc;
+
+use hookgate_ledger::{Appended, LedgerError, NewEvent, Queue};
+
+use super::{DecidedBy, Handled};
+use crate::stores::GuardedLedger;
+
+/// Appends events to the ledger.
+pub struct Inbox {
+    ledger: Arc<GuardedLedger>,
+    queue: Queue,
+}
+
+impl Inbox {
+    /// Without a consumer, events are kept as finished: they can be replayed when there is one.
+    pub fn new(ledger: Arc<GuardedLedger>, has_consumer: bool) -> Self {
+        let queue = if has_consumer { Queue::ForWorker } else { Queue::Finished("no_consumer") };
+        Self { ledger, queue }
+    }
+
+    pub(super) async fn handle(&self, event: &NewEvent) -> Handled {
+        match self.ledger.append(event.clone(), self.queue).await {
+            Ok(Appended::Accepted) => Handled::Accepted,
+            Ok(Appended::Duplicate { same_body, .. }) => {
+                if !same_body {
+                    tracing::warn!(event.key = %event.key, "{} came again with another body; the first one is kept", event.key);
+                }
+                Handled::Duplicate(DecidedBy::Ledger)
+            }
+            Err(LedgerError::Refused(cause)) => {
+                tracing::error!(event.key = %event.key, %cause, "{} cannot be kept", event.key);
+                Handled::Failed
+            }
+            Err(LedgerError::Unavailable(_) | LedgerError::Unusable(_) | LedgerError::Migration(_)) => {
+                Handled::Unavailable
+            }
+        }
+    }
+}

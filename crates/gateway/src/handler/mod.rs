@@ -1,0 +1,71 @@
+//! What happens to a claimed event, chosen per source: kept for a worker, or posted to the user's service
+//! before the answer.
+
+mod forward;
+mod inbox;
+mod waiting;
+
+use hookgate_claim::Lease;
+use hookgate_ledger::NewEvent;
+
+pub use forward::Forward;
+pub use inbox::Inbox;
+pub use waiting::{Waiters, Waited};
+
+/// How a source's events are handled.
+pub enum Handler {
+    /// Keep it; a worker does the rest.
+    Inbox(Inbox),
+    /// The user's service takes it now.
+    Forward(Forward),
+}
+
+/// What we hold of the event's claim while it is handled.
+#[derive(Debug)]
+pub enum Hold {
+    /// Our claim.
+    Ours(Lease),
+    /// Somebody works on it.
+    Others,
+    /// The claim store could not answer; a claim of ours may stand.
+    Unknown(Option<Box<Lease>>),
+    /// No claim store is configured.
+    Unclaimed,
+}
+
+/// How handling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Handled {
+    /// Took effect, or is durably kept.
+    Accepted,
+    /// The target took it, but the ledger could not write that down yet: answered 200, not marked done.
+    AcceptedUnrecorded,
+    /// It was finished or durably kept before.
+    Duplicate(DecidedBy),
+    /// Somebody still works on it.
+    InFlight,
+    /// The target did not take it; the provider's next try runs at once.
+    Failed,
+    /// Nothing can be promised now.
+    Unavailable,
+}
+
+/// The layer that knew a duplicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecidedBy {
+    /// A done mark.
+    Claim,
+    /// The ledger's row.
+    Ledger,
+}
+
+impl Handler {
+    /// Handles one event. The hold may change hands while a copy waits.
+    pub async fn handle(&self, event: &NewEvent, hold: &mut Hold) -> Handled {
+        match self {
+            Self::Inbox(inbox) => inbox.handle(event).await,
+            Self::Forward(forward) => forward.handle(event, hold).await,
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The public listener's one route: from an HTTP request to a delivery, within limits of size and time, and
+//! from an outcome to an answer, a count and one log line.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode};
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use hookgate_signature::{Delivery, Headers};
+
+use crate::metrics::{UNKNOWN_SOURCE, observe};
+use crate::receiver::{Received, Receiver, Source};
+use crate::rejection::{self, Refused};
+
+/// Returned with every answer, and taken from the balancer if it sends a plausible one.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest request id that is taken over.
+const REQUEST_ID_BYTES_MAX: usize = 64;
+
+/// A body buffer starts no larger than this whatever length the client announces.
+const BUFFER_BYTES_FIRST: usize = 16 << 10;
+
+/// What the public listener needs.
+pub struct Intake {
+    /// The path.
+    pub receiver: Arc<Receiver>,
+    /// Endpoints by name.
+    pub sources: HashMap<String, Arc<Source>>,
+    /// Longest time for a body to arrive.
+    pub body_timeout: Duration,
+    /// Set once the gateway shuts down.
+    pub draining: AtomicBool,
+}
+
+/// `POST /webhooks/{source}`.
+pub async fn webhook(
+    request: HttpRequest,
+    name: web::Path<String>,
+    payload: web::Payload,
+    intake: web::Data<Intake>,
+) -> HttpResponse {
+    let started = Instant::now();
+    let source = intake.sources.get(name.as_str());
+    let result = intake.take(&request, source, payload).await;
+    let provider = source.map(|source| source.provider);
+    let mut answer = match (&result, provider) {
+        (Ok(received), Some(provider)) => rejection::respond(provider, received),
+        (Err(refused), provider) => refused.respond(provider),
+        (Ok(_), None) => Refused::UnknownSource.respond(None),
+    };
+    let request_id = request_id(&request);
+    answer.headers_mut().insert(REQUEST_ID, request_id.clone());
+    if intake.draining.load(Ordering::Relaxed) {
+        answer.head_mut().set_connection_type(actix_web::http::ConnectionType::Close);
+    }
+    let line = Line { source, status: answer.status(), request_id: &request_id, took: started.elapsed() };
+    intake.count(&line, &result);
+    answer
+}
+
+/// Everything that is not the route.
+pub async fn elsewhere(request: HttpRequest, intake: web::Data<Intake>) -> HttpResponse {
+    let answer = Refused::UnknownSource.respond(None);
+    let request_id = request_id(&request);
+    let line = Line { source: None, status: answer.status(), request_id: &request_id, took: Duration::ZERO };
+    intake.count(&line, &Err(Refused::UnknownSource));
+    answer
+}
+
+/// What the counters and the log line say of an answer.
+struct Line<'a> {
+    source: Option<&'a Arc<Source>>,
+    status: StatusCode,
+    request_id: &'a HeaderValue,
+    took: Duration,
+}
+
+impl Intake {
+    async fn take(
+        &self,
+        request: &HttpRequest,
+        source: Option<&Arc<Source>>,
+        payload: web::Payload,
+    ) -> Result<Vec<Received>, Refused> {
+        let source = source.ok_or(Refused::UnknownSource)?;
+        if request.method() != Method::POST {
+            return Err(Refused::MethodNotAllowed);
+        }
+        if encoded(request) {
+            return Err(Refused::UnsupportedEncoding);
+        }
+        let reading = read_body(request, payload, source.body_bytes_max);
+        let body = tokio::time::timeout(self.body_timeout, reading).await.map_err(|_| Refused::RequestTimeout)??;
+        let headers: Headers<'_> =
+            request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        self.receiver.receive(source, Delivery { method: "POST", url: None, headers, body }).await
+    }
+
+    /// Counts and logs one answer.
+    fn count(&self, line: &Line<'_>, result: &Result<Vec<Received>, Refused>) {
+        let metrics = &self.receiver.metrics;
+        let source = line.source.map_or(UNKNOWN_SOURCE, |source| source.name.as_str());
+        metrics.requests.with_label_values(&[source, line.status.as_str()]).inc();
+        if line.source.is_some() {
+            observe(&metrics.delivery_seconds.with_label_values(&[source]), line.took);
+        }
+        match result {
+            Ok(received) => received.iter().for_each(|one| line.log(source, Some(one), one.handled.outcome(), "")),
+            Err(refused) => {
+                metrics.deliveries.with_label_values(&[source, refused.outcome()]).inc();
+                if refused.outcome() == "refused" {
+                    metrics.refusals.with_label_values(&[source, refused.reason()]).inc();
+                }
+                line.log(source, None, refused.outcome(), refused.reason());
+            }
+        }
+    }
+}
+
+impl Line<'_> {
+    /// One line a delivery. Never a body, a header, a path or an address: only configured names, verified
+    /// ids and fixed words.
+    fn log(&self, source: &str, received: Option<&Received>, outcome: &str, reason: &str) {
+        let key = received.map_or_else(|| source.to_owned(), |one| one.key.to_string());
+        let separator = if reason.is_empty() { "" } else { " " };
+        tracing::info!(
+            target: "hookgate::delivery",
+            source,
+            provider = self.source.map_or("", |source| source.provider.name()),
+            event.id = received.map_or("", Received::id),
+            outcome,
+            reason,
+            status = self.status.as_u16(),
+            duration_ms = self.took.as_millis() as u64,
+            request.id = self.request_id.to_str().unwrap_or_default(),
+            "{key} {outcome}{separator}{reason}"
+        );
+    }
+}
+
+/// Whether the body came compressed. Its signature covers the bytes as sent, and a bomb stays packed.
+fn encoded(request: &HttpRequest) -> bool {
+    request.headers().get(CONTENT_ENCODING).is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+/// Reads the body up to the limit; an announced length over it is refused before the first byte.
+async fn read_body(request: &HttpRequest, mut payload: web::Payload, bytes_max: usize) -> Result<Bytes, Refused> {
+    let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > bytes_max as u64) {
+        return Err(Refused::BodyTooLarge(bytes_max));
+    }
+    let first = announced.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX));
+    let mut body = BytesMut::with_capacity(first.min(BUFFER_BYTES_FIRST));
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|_| Refused::BodyCut)?;
+        if body.len() + chunk.len() > bytes_max {
+            return Err(Refused::BodyTooLarge(bytes_max));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// The balancer's request id if it is short and harmless, else one of ours.
+fn request_id(request: &HttpRequest) -> HeaderValue {
+    let harmless = |value: &&HeaderValue| {
+        let bytes = value.as_bytes();
+        (1..=REQUEST_ID_BYTES_MAX).contains(&bytes.len())
+            && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    };
+    match request.headers().get(&REQUEST_ID).filter(harmless) {
+        Some(given) => given.clone(),
+        None => HeaderValue::from_str(&format!("{:032x}", rand::random::<u128>())).expect("hex digits are a header value"),
+    }
+}

@@ -1,0 +1,190 @@
+//! The path: one delivery from its raw bytes to an outcome. Each step is one crate.
+//!
+//! From claim to close an event runs in a task of its own: a client that hangs up cancels nothing, a panic
+//! releases the claim, and shutdown waits for these tasks.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use hookgate_claim::{Claim, Terms, Unavailable};
+use hookgate_ledger::{DeliveryId, NewEvent};
+use hookgate_signature::{Delivery, Keys, Verified};
+use hookgate_webhook::{Event, EventKey, Provider, SourceName};
+use tokio_util::task::TaskTracker;
+
+use crate::clock;
+use crate::handler::{DecidedBy, Handled, Handler, Hold};
+use crate::metrics::Metrics;
+use crate::rejection::Refused;
+use crate::stores::{GuardedClaims, Stores};
+
+/// Headers worth keeping for every provider, besides its own.
+const KEPT_HEADERS: [&str; 3] = ["content-type", "traceparent", "tracestate"];
+
+/// One configured endpoint, ready to receive.
+pub struct Source {
+    /// Its name.
+    pub name: SourceName,
+    /// Who sends to it.
+    pub provider: Provider,
+    /// The secrets that are valid now.
+    pub keys: Keys,
+    /// What happens to its events.
+    pub handler: Handler,
+    /// Life of its claims.
+    pub terms: Terms,
+    /// Largest accepted body.
+    pub body_bytes_max: usize,
+}
+
+/// Receives deliveries.
+pub struct Receiver {
+    /// Both stores.
+    pub stores: Stores,
+    /// Where everything is counted.
+    pub metrics: Arc<Metrics>,
+    /// Events between claim and close.
+    pub tasks: TaskTracker,
+    /// The runtime that these tasks live on; it outlives every connection.
+    pub runtime: tokio::runtime::Handle,
+}
+
+/// One event and how it ended.
+#[derive(Debug)]
+pub struct Received {
+    /// Identity.
+    pub key: EventKey,
+    /// How it ended.
+    pub handled: Handled,
+}
+
+impl Received {
+    /// The provider's id.
+    pub fn id(&self) -> &str {
+        self.key.id.as_str()
+    }
+}
+
+impl Receiver {
+    /// Verifies, reads, and sees each event of the delivery through.
+    ///
+    /// # Errors
+    /// [`Refused`] if the delivery is not authentic or cannot be read; nothing was stored then.
+    pub async fn receive(self: &Arc<Self>, source: &Arc<Source>, delivery: Delivery<'_>) -> Result<Vec<Received>, Refused> {
+        let verified = source.keys.verify(delivery, clock::unix_seconds())?;
+        let events = source.provider.read(&verified)?;
+        let tasks = events.into_iter().map(|event| {
+            self.count_dropped(source, &event);
+            let event = new_event(source, &verified, event);
+            let (receiver, source) = (Arc::clone(self), Arc::clone(source));
+            self.tasks.spawn_on(async move { receiver.see_through(&source, event).await }, &self.runtime)
+        });
+        let outcomes = join_all(tasks.collect::<Vec<_>>()).await;
+        // A task that was aborted or panicked outside the handler promises nothing.
+        outcomes.into_iter().map(|outcome| outcome.map_err(|_| Refused::Interrupted)).collect()
+    }
+
+    /// From claim to close.
+    async fn see_through(&self, source: &Source, event: NewEvent) -> Received {
+        let mut hold = match &self.stores.claims {
+            None => Hold::Unclaimed,
+            Some(claims) => match claims.claim(&event.key, source.terms).await {
+                Ok(Claim::First(lease)) => Hold::Ours(lease),
+                Ok(Claim::Done) => return self.count(event.key, Handled::Duplicate(DecidedBy::Claim)),
+                Ok(Claim::InFlight { .. }) => Hold::Others,
+                Err(unavailable) => self.without_claims(source, unavailable),
+            },
+        };
+        let handled = AssertUnwindSafe(source.handler.handle(&event, &mut hold)).catch_unwind().await;
+        let handled = handled.unwrap_or_else(|_| {
+            tracing::error!(event.key = %event.key, "handling {} panicked", event.key);
+            Handled::Failed
+        });
+        if let Some(claims) = &self.stores.claims {
+            self.close(claims, source, &event.key, hold, handled).await;
+        }
+        self.count(event.key, handled)
+    }
+
+    /// Counted; the ledger decides alone.
+    fn without_claims(&self, source: &Source, unavailable: Unavailable) -> Hold {
+        self.metrics.claim_fallbacks.with_label_values(&[source.name.as_str()]).inc();
+        Hold::Unknown(unavailable.possible)
+    }
+
+    /// Marks the claim done, or deletes it if the event failed. The effect is durable by now, so whatever
+    /// happens here cannot change the answer.
+    async fn close(&self, claims: &Arc<GuardedClaims>, source: &Source, key: &EventKey, hold: Hold, handled: Handled) {
+        match (handled, hold) {
+            (Handled::Accepted | Handled::Duplicate(DecidedBy::Ledger), _) if self.stores.ledger.is_some() => {
+                claims.mark_done(key, source.terms.ttl).await;
+            }
+            (Handled::Accepted, Hold::Ours(lease)) => claims.finish(&lease).await,
+            (Handled::Accepted, Hold::Unknown(Some(possible))) => claims.finish_possible(&possible).await,
+            (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Ours(lease)) => claims.release(&lease).await,
+            (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Unknown(Some(possible))) => {
+                claims.release_possible(&possible).await;
+            }
+            // Nothing of ours stands, or, unrecorded, the claim must stand until its lease ends.
+            (_, Hold::Others | Hold::Unclaimed | Hold::Unknown(None))
+            | (Handled::AcceptedUnrecorded | Handled::Duplicate(_), _) => {}
+        }
+    }
+
+    fn count(&self, key: EventKey, handled: Handled) -> Received {
+        let source = key.source.as_str();
+        if let Handled::Duplicate(decided_by) = handled {
+            let layer = match decided_by {
+                DecidedBy::Claim => "claim",
+                DecidedBy::Ledger => "ledger",
+            };
+            self.metrics.duplicates_skipped.with_label_values(&[source, layer]).inc();
+        }
+        self.metrics.deliveries.with_label_values(&[source, handled.outcome()]).inc();
+        Received { key, handled }
+    }
+
+    fn count_dropped(&self, source: &Source, event: &Event) {
+        for dropped in &event.dropped {
+            self.metrics.ignored.with_label_values(&[source.name.as_str(), dropped.reason()]).inc();
+        }
+    }
+}
+
+impl Handled {
+    /// The contract's word for it.
+    pub fn outcome(self) -> &'static str {
+        match self {
+            Self::Accepted | Self::AcceptedUnrecorded => "accepted",
+            Self::Duplicate(_) => "duplicate",
+            Self::InFlight => "in_flight",
+            Self::Failed => "failed",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// The ledger's row of an event: what was read, and the headers worth keeping.
+fn new_event(source: &Source, verified: &Verified<'_>, event: Event) -> NewEvent {
+    let knowledge = source.provider.knowledge();
+    let kept = |name: &str| {
+        let same = |kept: &&str| name.eq_ignore_ascii_case(kept);
+        knowledge.forwarded_headers.iter().any(|kept| same(kept)) || KEPT_HEADERS.iter().any(|kept| same(kept))
+    };
+    let headers = verified.headers().iter().filter(|(name, _)| kept(name));
+    NewEvent {
+        key: EventKey { source: source.name.clone(), id: event.id },
+        provider: knowledge.name,
+        account: event.account,
+        mode: event.mode,
+        event_type: event.event_type,
+        object_id: event.object_id,
+        provider_time: event.provider_time,
+        body_sha256: event.body_sha256,
+        headers: headers.map(|(name, value)| (name.into(), value.to_vec())).collect(),
+        body: event.body,
+        delivery: DeliveryId(rand::random()),
+    }
+}

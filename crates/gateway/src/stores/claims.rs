@@ -1,0 +1,182 @@
+//! The claim store behind its breaker. Whatever goes wrong there becomes [`Unavailable`]: the ledger then
+//! decides alone.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hookgate_claim::{
+    BadRedisUrl, Claim, Claims, Epoch, Lease, MemoryClaims, Ownership, RedisClaims, Sight, Terms, Unavailable,
+};
+use hookgate_webhook::EventKey;
+use tokio_util::sync::CancellationToken;
+
+use crate::breaker::Breaker;
+use crate::clock;
+use crate::config::{ClaimStore, Config};
+use crate::metrics::{Metrics, observe};
+
+/// Seconds between warnings about one outage, so that a busy gateway does not drown its log.
+const WARN_INTERVAL_SECONDS: u64 = 60;
+
+/// The claim store as the path sees it.
+pub struct GuardedClaims {
+    claims: Arc<dyn Claims>,
+    breaker: Arc<Breaker>,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+    warned_at: AtomicU64,
+}
+
+pub(super) fn open(config: &Config) -> Result<Option<Arc<dyn Claims>>, BadRedisUrl> {
+    Ok(match &config.claims {
+        ClaimStore::None => None,
+        ClaimStore::Memory(entries) => Some(Arc::new(MemoryClaims::new(*entries, config.epoch()))),
+        ClaimStore::Redis(settings) => Some(Arc::new(RedisClaims::new(settings.clone(), config.epoch())?)),
+    })
+}
+
+impl GuardedClaims {
+    pub(super) fn new(claims: Arc<dyn Claims>, metrics: Arc<Metrics>, stop: CancellationToken) -> Arc<Self> {
+        metrics.claims_up.set(1);
+        let guarded = Arc::new(Self {
+            claims,
+            breaker: Arc::default(),
+            metrics,
+            stop,
+            warned_at: AtomicU64::new(0),
+        });
+        tokio::spawn(Arc::clone(&guarded).first_probe());
+        guarded
+    }
+
+    /// Claims the key; counts what was taken over.
+    pub async fn claim(self: &Arc<Self>, key: &EventKey, terms: Terms) -> Result<Claim, Unavailable> {
+        let started = Instant::now();
+        let claim = self.guard(self.claims.claim(key, terms)).await?;
+        observe(&self.metrics.claim_seconds, started.elapsed());
+        if matches!(&claim, Claim::First(lease) if lease.taken_over) {
+            self.metrics.claims_taken_over.inc();
+        }
+        Ok(claim)
+    }
+
+    /// Looks without claiming.
+    pub async fn look(self: &Arc<Self>, key: &EventKey) -> Result<Sight, Unavailable> {
+        self.guard(self.claims.look(key)).await
+    }
+
+    /// Extends a claim while its handler lives. False once it is lost.
+    pub async fn renew(self: &Arc<Self>, lease: &mut Lease) -> bool {
+        match self.guard(self.claims.renew(lease)).await {
+            Ok(ownership) => self.kept(ownership),
+            Err(_) => true,
+        }
+    }
+
+    /// Marks done if still ours.
+    pub async fn finish(self: &Arc<Self>, lease: &Lease) {
+        if let Ok(ownership) = self.guard(self.claims.finish(lease)).await {
+            self.kept(ownership);
+        }
+    }
+
+    /// Marks done whoever owns the claim.
+    pub async fn mark_done(self: &Arc<Self>, key: &EventKey, ttl: Duration) {
+        // A missing mark costs one question to the ledger later; it cannot change this answer.
+        let _ = self.guard(self.claims.mark_done(key, ttl)).await;
+    }
+
+    /// Deletes the claim if still ours.
+    pub async fn release(self: &Arc<Self>, lease: &Lease) {
+        if let Ok(ownership) = self.guard(self.claims.release(lease)).await {
+            self.kept(ownership);
+        }
+    }
+
+    /// Marks done a claim that may or may not have been set.
+    pub async fn finish_possible(self: &Arc<Self>, lease: &Lease) {
+        let _ = self.guard(self.claims.finish(lease)).await;
+    }
+
+    /// Deletes a claim that may or may not have been set; not owning it is no loss.
+    pub async fn release_possible(self: &Arc<Self>, lease: &Lease) {
+        let _ = self.guard(self.claims.release(lease)).await;
+    }
+
+    /// Whether the store answers.
+    pub fn is_up(&self) -> bool {
+        !self.breaker.is_open()
+    }
+
+    pub(super) fn set_epoch(&self, epoch: Epoch) {
+        self.claims.set_epoch(epoch);
+    }
+
+    pub(super) async fn close(&self) {
+        self.claims.close().await;
+    }
+
+    fn kept(&self, ownership: Ownership) -> bool {
+        match ownership {
+            Ownership::Kept => true,
+            Ownership::Lost => {
+                self.metrics.claims_lost.inc();
+                false
+            }
+        }
+    }
+
+    /// A store that is away at the start is found out before the first request pays for it.
+    async fn first_probe(self: Arc<Self>) {
+        if let Err(unavailable) = self.claims.probe().await {
+            self.warn(&unavailable);
+            if self.breaker.trip() {
+                self.recover();
+            }
+        }
+    }
+
+    async fn guard<T>(
+        self: &Arc<Self>,
+        call: impl Future<Output = Result<T, Unavailable>>,
+    ) -> Result<T, Unavailable> {
+        if self.breaker.is_open() {
+            return Err(Unavailable { cause: "circuit open".to_owned(), possible: None });
+        }
+        let result = call.await;
+        match &result {
+            Ok(_) => self.breaker.succeeded(),
+            Err(unavailable) => {
+                self.warn(unavailable);
+                if self.breaker.failed() {
+                    self.recover();
+                }
+            }
+        }
+        result
+    }
+
+    fn recover(self: &Arc<Self>) {
+        self.metrics.claims_up.set(0);
+        let guarded = Arc::clone(self);
+        tokio::spawn(async move {
+            let breaker = Arc::clone(&guarded.breaker);
+            breaker.recover(guarded.stop.clone(), || guarded.claims.probe()).await;
+            if guarded.is_up() {
+                guarded.metrics.claims_up.set(1);
+                tracing::info!("the claim store answers again");
+            }
+        });
+    }
+
+    fn warn(&self, unavailable: &Unavailable) {
+        let now = clock::since_epoch().as_secs();
+        let before = self.warned_at.load(Ordering::Relaxed);
+        let due = now.saturating_sub(before) >= WARN_INTERVAL_SECONDS;
+        if due && self.warned_at.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            tracing::warn!(cause = %unavailable.cause, "the claim store cannot answer; deciding without it");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The ledger behind its breaker. When it cannot answer, nothing is promised: the path says 503 at once
+//! instead of letting every request wait for a time-out.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hookgate_ledger::{
+    Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure, Outcome,
+    PostgresLedger, Queue, Settled, SqliteLedger, State,
+};
+use hookgate_webhook::EventKey;
+use tokio_util::sync::CancellationToken;
+
+use crate::breaker::Breaker;
+use crate::config::{Config, LedgerStore};
+use crate::metrics::{Metrics, observe};
+
+/// The ledger as the gateway sees it.
+pub struct GuardedLedger {
+    ledger: Arc<dyn Ledger>,
+    breaker: Arc<Breaker>,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+}
+
+pub(super) async fn open(config: &Config) -> Result<Option<Arc<dyn Ledger>>, LedgerError> {
+    let limits = Limits { append: config.ledger_timeout, ..Limits::default() };
+    Ok(match &config.ledger {
+        LedgerStore::None => None,
+        LedgerStore::Sqlite(path) => Some(Arc::new(SqliteLedger::open(path, limits).await?)),
+        LedgerStore::Postgres(url) => Some(Arc::new(PostgresLedger::connect(url, limits)?)),
+    })
+}
+
+impl GuardedLedger {
+    pub(super) fn new(ledger: Arc<dyn Ledger>, metrics: Arc<Metrics>, stop: CancellationToken) -> Arc<Self> {
+        metrics.ledger_up.set(1);
+        Arc::new(Self { ledger, breaker: Arc::default(), metrics, stop })
+    }
+
+    /// Brings the schema up to date; past the breaker, since it may take longer than any request.
+    ///
+    /// # Errors
+    /// [`LedgerError`] as it came.
+    pub async fn migrate(&self) -> Result<(), LedgerError> {
+        self.ledger.migrate().await
+    }
+
+    /// Makes the ledger ready at start. One that is away now does not stop the start: the circuit opens,
+    /// and the same step is tried until it succeeds.
+    ///
+    /// # Errors
+    /// [`LedgerError`] if the ledger answers, but cannot be used.
+    pub async fn start(self: &Arc<Self>, migrate: bool) -> Result<(), LedgerError> {
+        match self.prepare(migrate).await {
+            Err(LedgerError::Unavailable(cause)) => {
+                tracing::error!(%cause, "the ledger cannot answer at start; events are refused with 503 until it does");
+                if self.breaker.trip() {
+                    self.recover(migrate);
+                }
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    async fn prepare(&self, migrate: bool) -> Result<(), LedgerError> {
+        if migrate { self.ledger.migrate().await } else { self.ledger.probe().await }
+    }
+
+    /// Appends one event.
+    pub async fn append(self: &Arc<Self>, event: NewEvent, queue: Queue) -> Result<Appended, LedgerError> {
+        let started = Instant::now();
+        let appended = self.guard(self.ledger.append(event, queue)).await?;
+        observe(&self.metrics.append_seconds, started.elapsed());
+        Ok(appended)
+    }
+
+    /// Begins a forward.
+    pub async fn begin(self: &Arc<Self>, event: &NewEvent, lease: Duration) -> Result<Begun, LedgerError> {
+        self.guard(self.ledger.begin(event, lease)).await
+    }
+
+    /// Ends a forward that took effect.
+    pub async fn finish(self: &Arc<Self>, lease: &Lease) -> Result<Settled, LedgerError> {
+        self.guard(self.ledger.finish(lease)).await
+    }
+
+    /// Ends a forward that failed.
+    pub async fn release(
+        self: &Arc<Self>,
+        lease: &Lease,
+        error: &str,
+        next: OnFailure,
+    ) -> Result<Settled, LedgerError> {
+        self.guard(self.ledger.release(lease, error, next)).await
+    }
+
+    /// Leases events that are due.
+    pub async fn fetch(self: &Arc<Self>, want: Fetch) -> Result<Vec<Job>, LedgerError> {
+        self.guard(self.ledger.fetch(want)).await
+    }
+
+    /// Extends a run's lease.
+    pub async fn heartbeat(self: &Arc<Self>, lease: &Lease, extend: Duration) -> Result<Settled, LedgerError> {
+        self.guard(self.ledger.heartbeat(lease, extend)).await
+    }
+
+    /// Ends a run.
+    pub async fn settle(
+        self: &Arc<Self>,
+        lease: &Lease,
+        outcome: Outcome,
+        effects: Effects,
+    ) -> Result<Settled, LedgerError> {
+        self.guard(self.ledger.settle(lease, outcome, effects)).await
+    }
+
+    /// Frees rows whose owner died.
+    pub async fn rescue(self: &Arc<Self>, attempts_max: u32) -> Result<u64, LedgerError> {
+        self.guard(self.ledger.rescue(attempts_max)).await
+    }
+
+    /// Looks at one row.
+    pub async fn entry(self: &Arc<Self>, key: &EventKey) -> Result<Option<Entry>, LedgerError> {
+        self.guard(self.ledger.entry(key)).await
+    }
+
+    /// Whether the ledger answers.
+    pub fn is_up(&self) -> bool {
+        !self.breaker.is_open()
+    }
+
+    pub(super) fn timeline(&self) -> u32 {
+        self.ledger.timeline()
+    }
+
+    /// Refreshes the queue gauges. A ledger that is away keeps the last known values.
+    pub(super) async fn measure_depth(self: &Arc<Self>) {
+        let Ok((depth, oldest)) = self.guard(self.ledger.depth()).await else { return };
+        for state in State::ALL {
+            let rows = depth.get(&state).copied().unwrap_or_default();
+            let gauge = self.metrics.queue_events.with_label_values(&[state.as_str()]);
+            gauge.set(i64::try_from(rows).unwrap_or(i64::MAX));
+        }
+        self.metrics.queue_oldest_seconds.set(i64::try_from(oldest.as_secs()).unwrap_or(i64::MAX));
+    }
+
+    pub(super) async fn close(&self) {
+        self.ledger.close().await;
+    }
+
+    async fn guard<T>(
+        self: &Arc<Self>,
+        call: impl Future<Output = Result<T, LedgerError>>,
+    ) -> Result<T, LedgerError> {
+        if self.breaker.is_open() {
+            return Err(LedgerError::Unavailable("circuit open".to_owned()));
+        }
+        let result = call.await;
+        match &result {
+            Err(LedgerError::Unavailable(cause)) => {
+                if self.breaker.failed() {
+                    tracing::error!(%cause, "the ledger cannot answer; events are refused with 503 until it does");
+                    self.recover(false);
+                }
+            }
+            // A refused row is the row's fault: the ledger itself answered.
+            Ok(_) | Err(LedgerError::Refused(_) | LedgerError::Unusable(_) | LedgerError::Migration(_)) => {
+                self.breaker.succeeded();
+            }
+        }
+        result
+    }
+
+    fn recover(self: &Arc<Self>, migrate: bool) {
+        self.metrics.ledger_up.set(0);
+        let guarded = Arc::clone(self);
+        tokio::spawn(async move {
+            let breaker = Arc::clone(&guarded.breaker);
+            breaker.recover(guarded.stop.clone(), || guarded.prepare(migrate)).await;
+            if guarded.is_up() {
+                guarded.metrics.ledger_up.set(1);
+                tracing::info!("the ledger answers again");
+            }
+        });
+    }
+}

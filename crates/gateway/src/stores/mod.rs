@@ -1,0 +1,97 @@
+//! The two stores as the path sees them: each behind its breaker, measured, and with the fallback rules
+//! applied. Nothing else in the gateway talks to a store directly.
+
+mod claims;
+mod ledger;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookgate_claim::Epoch;
+use hookgate_ledger::LedgerError;
+use tokio_util::sync::CancellationToken;
+
+pub use claims::GuardedClaims;
+pub use ledger::GuardedLedger;
+
+use crate::config::{ClaimStore, Config, LedgerStore};
+use crate::metrics::Metrics;
+
+/// How often depth and timeline of the ledger are looked at.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Both stores; either may be absent by configuration, never both for an inbox.
+#[derive(Clone)]
+pub struct Stores {
+    /// Saves work.
+    pub claims: Option<Arc<GuardedClaims>>,
+    /// Decides.
+    pub ledger: Option<Arc<GuardedLedger>>,
+}
+
+/// A store cannot be used as configured.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// The claim store's URL.
+    #[error("REDIS_URL: {0}")]
+    Claims(#[from] hookgate_claim::BadRedisUrl),
+    /// The ledger.
+    #[error("DATABASE_URL: {0}")]
+    Ledger(#[from] LedgerError),
+}
+
+impl Stores {
+    /// Opens both. Neither needs to be reachable now: a gateway starts while its stores are down.
+    pub async fn open(config: &Config, metrics: &Arc<Metrics>, stop: &CancellationToken) -> Result<Self, Unusable> {
+        let claims = claims::open(config)?.map(|claims| GuardedClaims::new(claims, Arc::clone(metrics), stop.clone()));
+        let ledger =
+            ledger::open(config).await?.map(|ledger| GuardedLedger::new(ledger, Arc::clone(metrics), stop.clone()));
+        Ok(Self { claims, ledger })
+    }
+
+    /// Names the stores for people, without addresses.
+    pub fn describe(config: &Config) -> String {
+        let claims = match &config.claims {
+            ClaimStore::None => "none",
+            ClaimStore::Memory(_) => "memory",
+            ClaimStore::Redis(_) => "redis",
+        };
+        let ledger = match &config.ledger {
+            LedgerStore::None => "none",
+            LedgerStore::Sqlite(_) => "sqlite",
+            LedgerStore::Postgres(_) => "postgres",
+        };
+        format!("claims {claims}, ledger {ledger}")
+    }
+
+    /// Watches the ledger until `stop`: refreshes the queue gauges, and when the database changed its
+    /// timeline (a promotion or a restore), voids all earlier done marks.
+    pub async fn watch(&self, configured_epoch: u32, stop: CancellationToken) {
+        let Some(ledger) = &self.ledger else { return };
+        let mut epoch = Epoch { configured: configured_epoch, timeline: 0 };
+        loop {
+            ledger.measure_depth().await;
+            let timeline = ledger.timeline();
+            if timeline != epoch.timeline && timeline != 0 {
+                tracing::info!(timeline, "the ledger is on timeline {timeline}; done marks of others are void");
+                epoch.timeline = timeline;
+                if let Some(claims) = &self.claims {
+                    claims.set_epoch(epoch.clone());
+                }
+            }
+            if stop.run_until_cancelled(tokio::time::sleep(WATCH_INTERVAL)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Ends connections after the last delivery.
+    pub async fn close(&self) {
+        if let Some(claims) = &self.claims {
+            claims.close().await;
+        }
+        if let Some(ledger) = &self.ledger {
+            ledger.close().await;
+        }
+    }
+}

@@ -118,6 +118,8 @@ impl Receiver {
     /// happens here cannot change the answer.
     async fn close(&self, claims: &Arc<GuardedClaims>, source: &Source, key: &EventKey, hold: Hold, handled: Handled) {
         match (handled, hold) {
+            // Its holder will mark it; a crowd of copies need not.
+            (Handled::Duplicate(DecidedBy::Ledger), Hold::Others) => {}
             (Handled::Accepted | Handled::Duplicate(DecidedBy::Ledger), _) if self.stores.ledger.is_some() => {
                 claims.mark_done(key, source.terms.ttl).await;
             }

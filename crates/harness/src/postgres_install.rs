@@ -1,5 +1,6 @@
 //! Where Postgres is installed, and as whom it runs: Debian keeps `initdb` out of PATH, and Postgres refuses root.
 
+use std::cmp::Reverse;
 use std::env;
 use std::fs;
 use std::os::unix::fs::chown;
@@ -15,13 +16,15 @@ pub(crate) struct Installation {
 }
 
 impl Installation {
-    /// Looks in PATH first, then where Debian and Fedora keep the versions side by side, newest first.
+    /// Looks in PATH first, then where Debian, Fedora, Alpine and Homebrew keep versions side by side.
     pub(crate) fn find() -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
         let binaries = env::split_paths(&path)
-            .chain(versioned_directories("/usr/lib/postgresql"))
-            .chain(versioned_directories("/usr/lib64/pgsql"))
-            .chain([PathBuf::from("/usr/libexec/postgresql")])
+            .chain(
+                VERSIONED
+                    .iter()
+                    .flat_map(|(parent, inner)| versions(parent, inner)),
+            )
             .find(|directory| {
                 ["initdb", "postgres", "psql"]
                     .iter()
@@ -59,12 +62,26 @@ impl Installation {
     }
 }
 
-fn versioned_directories(parent: &str) -> Vec<PathBuf> {
+/// Directories with one entry a version, and where in an entry the programs stand.
+const VERSIONED: [(&str, &str); 5] = [
+    ("/usr/lib/postgresql", "bin"),
+    ("/usr/lib64/pgsql", "bin"),
+    ("/usr/libexec", ""),
+    ("/opt/homebrew/opt", "bin"),
+    ("/usr/local/opt", "bin"),
+];
+
+/// Where each version's programs stand, newest version first.
+fn versions(parent: &str, inner: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let mut versions: Vec<_> = entries.map(|entry| entry.path()).collect();
-    let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
-    versions.sort_by_key(|path| std::cmp::Reverse(number(path)));
-    versions.into_iter().map(|version| version.join("bin")).collect()
+    let numbered = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let number = name.trim_start_matches("postgresql").trim_start_matches('@');
+        Some((number.parse::<u32>().ok()?, entry.path().join(inner)))
+    });
+    let mut versions: Vec<_> = numbered.collect();
+    versions.sort_by_key(|(number, _)| Reverse(*number));
+    versions.into_iter().map(|(_, directory)| directory).collect()
 }
 
 /// `None` unless we are root; then the user `postgres`, or whoever is nobody here.

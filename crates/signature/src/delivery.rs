@@ -1,5 +1,7 @@
 //! One request as it came off the wire: nothing decoded, nothing trimmed, nothing believed.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 use crate::Refusal;
@@ -8,7 +10,7 @@ use crate::Refusal;
 ///
 /// A linear scan beats a map for the dozen headers a webhook carries, and it keeps repeats visible: a
 /// signature header that occurs twice has no defined meaning and is refused by the schemes.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Headers<'a>(Vec<(&'a str, &'a [u8])>);
 
 /// A header that may occur once occurs with two or more values.
@@ -76,8 +78,17 @@ impl<'a> FromIterator<(&'a str, &'a [u8])> for Headers<'a> {
     }
 }
 
+impl fmt::Debug for Headers<'_> {
+    /// Names only: values hold tokens, signatures and addresses.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|(name, _)| name))
+            .finish()
+    }
+}
+
 /// An unverified delivery: the raw material of every signature scheme.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Delivery<'a> {
     /// HTTP method; some schemes sign it.
     pub method: &'a str,
@@ -87,4 +98,15 @@ pub struct Delivery<'a> {
     pub headers: Headers<'a>,
     /// The body, byte for byte.
     pub body: Bytes,
+}
+
+impl fmt::Debug for Delivery<'_> {
+    /// The body's length in its place: a body is somebody's data and belongs in no log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery")
+            .field("method", &self.method)
+            .field("headers", &self.headers)
+            .field("body_bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
 }

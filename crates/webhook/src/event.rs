@@ -1,5 +1,7 @@
 //! One event as read from a verified delivery.
 
+use std::fmt;
+
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
@@ -7,7 +9,7 @@ use crate::value::Value;
 use crate::{EventId, Field, ProviderTime};
 
 /// What identifies an event and where its bytes are. No interpretation of its content.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Event {
     /// The provider's id, or a digest where the provider guarantees none.
     pub id: EventId,
@@ -46,21 +48,17 @@ impl Event {
     }
 
     pub(crate) fn with_type(mut self, value: &Value<'_>) -> Self {
-        let text = match value {
-            Value::Number(_) => &Value::Compound,
-            _ => value,
-        };
-        self.event_type = self.keep(Dropped::Type, text);
+        self.event_type = self.note(Dropped::Type, value, value.text());
         self
     }
 
     pub(crate) fn with_object(mut self, value: &Value<'_>) -> Self {
-        self.object_id = self.keep(Dropped::ObjectId, value);
+        self.object_id = self.note(Dropped::ObjectId, value, value.text_or_digits());
         self
     }
 
     pub(crate) fn with_account(mut self, value: &Value<'_>) -> Self {
-        self.account = self.keep(Dropped::Account, value);
+        self.account = self.note(Dropped::Account, value, value.text_or_digits());
         self
     }
 
@@ -70,25 +68,32 @@ impl Event {
     }
 
     pub(crate) fn with_time(mut self, value: &Value<'_>) -> Self {
-        self.provider_time = ProviderTime::read(value);
-        if self.provider_time.is_none() && *value != Value::Absent {
-            self.dropped.push(Dropped::Time);
-        }
+        self.provider_time = self.note(Dropped::Time, value, ProviderTime::read(value));
         self
     }
 
-    /// Text or the digits of a number, if they fit; else nothing, and what was there is noted as dropped.
-    fn keep(&mut self, name: Dropped, value: &Value<'_>) -> Option<Field> {
-        let field = match value {
-            Value::Absent => return None,
-            Value::Text(text) => Field::parse(text),
-            Value::Number(digits) => Field::parse(digits),
-            Value::Bool(_) | Value::Compound | Value::Broken(_) => None,
-        };
-        if field.is_none() {
+    /// Passes on what could be made of a value; what was there and could not be used counts as dropped.
+    fn note<T>(&mut self, name: Dropped, value: &Value<'_>, made: Option<T>) -> Option<T> {
+        if made.is_none() && *value != Value::Absent {
             self.dropped.push(name);
         }
-        field
+        made
+    }
+}
+
+impl fmt::Debug for Event {
+    /// Names the event and leaves its body out, which is somebody's data.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event")
+            .field("id", &self.id)
+            .field("event_type", &self.event_type)
+            .field("object_id", &self.object_id)
+            .field("account", &self.account)
+            .field("mode", &self.mode)
+            .field("provider_time", &self.provider_time)
+            .field("body_bytes", &self.body.len())
+            .field("dropped", &self.dropped)
+            .finish_non_exhaustive()
     }
 }
 

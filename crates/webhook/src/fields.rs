@@ -169,3 +169,81 @@ pub(crate) fn unescape(quoted: &str) -> Option<Cow<'_, str>> {
         true => serde_json::from_str(quoted).ok().map(Cow::Owned),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::{Value, check, read};
+
+    const PATHS: [&str; 4] = ["id", "data.id", "data.object.id", "type"];
+
+    /// Objects over the names that the paths are made of, each name once.
+    fn objects() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            any::<i64>().prop_map(serde_json::Value::from),
+            any::<bool>().prop_map(serde_json::Value::from),
+            ".{0,8}".prop_map(serde_json::Value::from),
+        ];
+        let names = proptest::sample::select(vec!["id", "data", "object", "type", "x"]);
+        let object = move |inner| {
+            vec((names.clone(), inner), 0..6).prop_map(|fields| {
+                fields
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect()
+            })
+        };
+        let value = leaf.prop_recursive(4, 30, 6, object);
+        proptest::collection::btree_map("id|data|object|type|x", value, 0..6)
+            .prop_map(|fields| fields.into_iter().collect())
+    }
+
+    fn at(tree: &serde_json::Value, path: &str) -> String {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        match tree.pointer(&pointer) {
+            None | Some(serde_json::Value::Null) => "nothing".to_owned(),
+            Some(serde_json::Value::Object(_) | serde_json::Value::Array(_)) => "compound".to_owned(),
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        }
+    }
+
+    fn shown(value: &Value<'_>) -> String {
+        match value {
+            Value::Absent => "nothing".to_owned(),
+            Value::Compound => "compound".to_owned(),
+            Value::Text(text) => text.to_string(),
+            Value::Number(digits) => (*digits).to_owned(),
+            Value::Bool(yes) => yes.to_string(),
+            Value::Broken(problem) => (*problem).to_owned(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_field_is_what_a_tree_of_the_same_body_holds(tree in objects(), pretty: bool) {
+            let body = match pretty {
+                true => serde_json::to_string_pretty(&tree),
+                false => serde_json::to_string(&tree),
+            };
+            let body = body.unwrap();
+            let found = read(body.as_bytes(), &PATHS).unwrap();
+            for (path, value) in PATHS.iter().zip(&found) {
+                prop_assert_eq!(shown(value), at(&tree, path), "{} of {}", path, body);
+            }
+        }
+
+        #[test]
+        fn only_what_is_json_is_read(body in "[{}\\[\\]\",:0-9a-e\\\\ ]{0,24}") {
+            let json = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&body);
+            if json.is_ok() {
+                prop_assert!(check(body.as_bytes()).is_ok());
+            }
+            if read(body.as_bytes(), &PATHS).is_ok() {
+                prop_assert!(check(body.as_bytes()).is_ok());
+            }
+        }
+    }
+}

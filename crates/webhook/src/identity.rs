@@ -125,3 +125,81 @@ impl fmt::Display for EventKey {
         write!(f, "{}:{}", self.source, self.id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{EventId, EventKey, SourceName};
+
+    fn claim_key(source: &str, id: &str) -> String {
+        EventKey {
+            source: SourceName::parse(source).unwrap(),
+            id: EventId::parse(id).unwrap(),
+        }
+        .claim_key()
+    }
+
+    #[test]
+    fn a_claim_key_names_source_and_id() {
+        assert_eq!(claim_key("stripe", "evt_1"), "webhook:stripe:evt_1");
+        assert_eq!(claim_key("p", "q:r"), "webhook:p:q:r");
+    }
+
+    #[test]
+    fn no_two_events_share_a_claim_key() {
+        assert!(
+            SourceName::parse("p:q").is_err(),
+            "else p:q with r were p with q:r"
+        );
+        for (source, id) in [
+            ("p", "q:r"),
+            ("p-q", "r"),
+            ("stripe", ":"),
+            ("s", "webhook:s:x"),
+            ("a", " a"),
+            ("a", "😀"),
+        ] {
+            let key = claim_key(source, id);
+            let (prefix, rest) = key.split_once(':').unwrap();
+            assert_eq!((prefix, rest.split_once(':').unwrap()), ("webhook", (source, id)));
+        }
+    }
+
+    #[test]
+    fn a_source_name_is_a_short_plain_word() {
+        for good in ["a", "0", "stripe", "stripe-eu_2", &"x".repeat(63)] {
+            assert_eq!(SourceName::parse(good).unwrap().as_str(), good);
+        }
+        for bad in [
+            "",
+            "-a",
+            "_a",
+            "A",
+            "a b",
+            "a:b",
+            "a/b",
+            "a.b",
+            "é",
+            "a\n",
+            &"x".repeat(64),
+        ] {
+            assert!(SourceName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_id_reaches_a_key_byte_for_byte_or_not_at_all() {
+        for good in ["*", "..", "a b", " ", "é", &"x".repeat(255)] {
+            assert_eq!(claim_key("s", good), format!("webhook:s:{good}"));
+        }
+        for bad in [
+            "",
+            "a\r\nSET x y",
+            "\0",
+            "\u{85}",
+            &"x".repeat(256),
+            &"é".repeat(128),
+        ] {
+            assert!(EventId::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -35,7 +35,8 @@ pub(crate) struct Template {
 impl Template {
     pub(crate) fn fill(&self, places: &[(&str, &str)]) -> Bytes {
         let mut filled = String::with_capacity(self.body.len() + 64);
-        let mut rest = self.body;
+        // The last line break is the file's, not the provider's.
+        let mut rest = self.body.trim_end();
         while let Some((before, after)) = rest.split_once("{{") {
             let (name, after) = after.split_once("}}").expect("every place is closed");
             let place = places.iter().find(|(known, _)| *known == name);

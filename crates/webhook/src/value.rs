@@ -6,7 +6,7 @@ use hookgate_signature::{Headers, Repeated};
 use serde_json::value::RawValue;
 
 use crate::fields::unescape;
-use crate::{EventId, Unreadable};
+use crate::{EventId, Field, Unreadable};
 
 /// One value, before anybody decided whether it fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,22 @@ impl<'a> Value<'a> {
             Self::Absent | Self::Number(_) | Self::Bool(_) | Self::Compound => {
                 Err(Unreadable::MissingEventId(missing))
             }
+        }
+    }
+
+    /// The text, if it fits.
+    pub(crate) fn text(&self) -> Option<Field> {
+        match self {
+            Self::Text(text) => Field::parse(text),
+            _ => None,
+        }
+    }
+
+    /// The text or the number's own digits, if they fit.
+    pub(crate) fn text_or_digits(&self) -> Option<Field> {
+        match self {
+            Self::Number(digits) => Field::parse(digits),
+            _ => self.text(),
         }
     }
 

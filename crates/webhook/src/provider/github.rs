@@ -75,9 +75,16 @@ fn json(body: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
     }
 }
 
+/// A form writes a space as `+`, and a plus as an escape.
 fn form_decode(value: &[u8]) -> Vec<u8> {
-    let spaced: Vec<u8> = value.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect();
-    percent_decode(&spaced).collect()
+    let mut decoded = Vec::with_capacity(value.len());
+    for (index, word) in value.split(|&b| b == b'+').enumerate() {
+        if index > 0 {
+            decoded.push(b' ');
+        }
+        decoded.extend(percent_decode(word));
+    }
+    decoded
 }
 
 /// Where the hook is installed, e.g. `repository:79929171`: one event sent to a repository's hook and to

@@ -1,14 +1,21 @@
 //! The seam between the path and whatever keeps the claims.
 
+use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use hookgate_webhook::EventKey;
 
+use crate::value::{InFlight, Value};
+
+/// Ten years: far beyond any use, far below where clocks overflow.
+const TTL_SECONDS_MAX: u64 = 315_360_000;
+
 /// How long claims live. The same for every claim of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// Life of the key from claim or done mark; 604,800 s by default.
+    /// Life of the key from claim or done mark; 604,800 s by default. Counted in whole seconds,
+    /// from one second to ten years.
     pub ttl: Duration,
     /// Age after which an unfinished claim may be taken over.
     pub lease: Duration,
@@ -42,7 +49,7 @@ pub enum Sight {
 }
 
 /// The right to close one claim. Its token is unique, so a late owner changes nothing of its successor's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Lease {
     /// Whose claim.
     pub key: EventKey,
@@ -52,6 +59,46 @@ pub struct Lease {
     pub terms: Terms,
     /// Whether an expired claim of another holder was replaced.
     pub taken_over: bool,
+}
+
+impl Terms {
+    /// The life of the key as stores count it.
+    pub(crate) fn ttl_seconds(&self) -> u64 {
+        self.ttl.as_secs().clamp(1, TTL_SECONDS_MAX)
+    }
+}
+
+impl Lease {
+    /// A lease under a fresh token, not yet stored anywhere.
+    pub(crate) fn new(key: &EventKey, terms: Terms, epoch: &Epoch) -> Self {
+        let value = Value::InFlight(InFlight::new(epoch, terms)).to_string().into();
+        Self {
+            key: key.clone(),
+            value,
+            terms,
+            taken_over: false,
+        }
+    }
+
+    /// The done mark that closes this claim. It carries the epoch of the claim, not the present one:
+    /// what was handled before a restore may be missing after it.
+    pub(crate) fn done_mark(&self) -> String {
+        let epoch = Value::parse(self.value.as_bytes())
+            .map(Value::into_epoch)
+            .unwrap_or_default();
+        Value::Done(epoch).to_string()
+    }
+}
+
+impl fmt::Debug for Lease {
+    /// Leaves the token out: who reads it in a log could close the claim.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("key", &self.key)
+            .field("terms", &self.terms)
+            .field("taken_over", &self.taken_over)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whether the caller still owned the claim at that step.
@@ -80,12 +127,18 @@ pub struct Unavailable {
 /// may have been restored to a time before it.
 ///
 /// Written `<configured>-<timeline>`; compared for equality only.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Epoch {
     /// `HOOKGATE_CLAIM_EPOCH`, raised by hand after a dump was restored.
     pub configured: u32,
     /// The Postgres timeline, raised by the server on promotion and point-in-time recovery; 0 without Postgres.
     pub timeline: u32,
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.configured, self.timeline)
+    }
 }
 
 /// A store of claims.

@@ -12,6 +12,10 @@
 //! ```
 
 mod claims;
+mod memory;
+mod redis;
 mod value;
 
-pub use claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Unavailable};
+pub use crate::claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Unavailable};
+pub use crate::memory::MemoryClaims;
+pub use crate::redis::{BadRedisUrl, RedisClaims, RedisMode, RedisSettings};

@@ -1,0 +1,154 @@
+//! Claims in this process's memory: for one replica, or before a database that decides anyway.
+//!
+//! They live and judge exactly like those in Redis, but forget when the process ends, and the least
+//! recently used go first when there are too many. A claim lost that way while in flight is gone like a
+//! key lost by Redis: whoever holds its lease learns so at the next step, and the ledger decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use hookgate_webhook::EventKey;
+use moka::ops::compute::Op;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+// Not std's: tests pause this clock. Outside of such tests it is the same monotonic one.
+use tokio::time::Instant;
+
+use crate::claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Unavailable};
+use crate::value::{Standing, Value};
+
+/// A bounded store of claims in memory.
+pub struct MemoryClaims {
+    held: Cache<EventKey, Held>,
+    epoch: ArcSwap<Epoch>,
+}
+
+/// One key's value and when its life ends.
+#[derive(Clone)]
+struct Held {
+    value: Arc<str>,
+    expires: Instant,
+}
+
+impl Held {
+    fn new(value: &str, ttl_seconds: u64, now: Instant) -> Self {
+        Self {
+            value: value.into(),
+            expires: now + Duration::from_secs(ttl_seconds),
+        }
+    }
+
+    fn stands(&self, epoch: &Epoch, now: Instant) -> Standing {
+        let left = self.expires.saturating_duration_since(now).as_millis();
+        let left_ms = i64::try_from(left).unwrap_or(i64::MAX);
+        Value::parse(self.value.as_bytes())
+            .expect("only values written by this store are held")
+            .stands(epoch, left_ms)
+    }
+}
+
+impl MemoryClaims {
+    /// An empty store that holds at most about `entries_max` claims and done marks.
+    pub fn new(entries_max: u64, epoch: Epoch) -> Self {
+        // By recency alone: the default policy also weighs how often a key was asked for, and would drop
+        // the newest claim, which nobody has asked for yet, before an old done mark.
+        let held = Cache::builder()
+            .max_capacity(entries_max)
+            .eviction_policy(EvictionPolicy::lru())
+            .build();
+        Self {
+            held,
+            epoch: ArcSwap::from_pointee(epoch),
+        }
+    }
+
+    /// Looks at a key and changes it in one step that no other step on that key can come between.
+    fn step<T>(&self, key: &EventKey, decide: impl FnOnce(Option<Held>, Instant) -> (Op<Held>, T)) -> T {
+        let mut outcome = None;
+        self.held.entry_by_ref(key).and_compute_with(|entry| {
+            let now = Instant::now();
+            let held = entry
+                .map(moka::Entry::into_value)
+                .filter(|held| held.expires > now);
+            let (op, found) = decide(held, now);
+            outcome = Some(found);
+            op
+        });
+        outcome.expect("moka runs the closure exactly once")
+    }
+
+    /// Changes the key if `lease` still owns it.
+    fn if_owned(&self, lease: &Lease, change: impl FnOnce(Instant) -> Op<Held>) -> Ownership {
+        self.step(&lease.key, |held, now| match held {
+            Some(held) if *held.value == *lease.value => (change(now), Ownership::Kept),
+            Some(_) | None => (Op::Nop, Ownership::Lost),
+        })
+    }
+}
+
+#[async_trait]
+impl Claims for MemoryClaims {
+    async fn claim(&self, key: &EventKey, terms: Terms) -> Result<Claim, Unavailable> {
+        let epoch = self.epoch.load();
+        let mut lease = Lease::new(key, terms, &epoch);
+        Ok(self.step(key, |held, now| {
+            match held.map(|held| held.stands(&epoch, now)) {
+                Some(Standing::Done) => return (Op::Nop, Claim::Done),
+                Some(Standing::InFlight { age }) => return (Op::Nop, Claim::InFlight { age }),
+                Some(Standing::Expired { .. }) => lease.taken_over = true,
+                Some(Standing::Void) | None => {}
+            }
+            (
+                Op::Put(Held::new(&lease.value, terms.ttl_seconds(), now)),
+                Claim::First(lease),
+            )
+        }))
+    }
+
+    async fn look(&self, key: &EventKey) -> Result<Sight, Unavailable> {
+        let now = Instant::now();
+        let held = self.held.get(key).filter(|held| held.expires > now);
+        Ok(match held.map(|held| held.stands(&self.epoch.load(), now)) {
+            Some(Standing::Done) => Sight::Done,
+            Some(Standing::InFlight { .. }) => Sight::InFlight,
+            Some(Standing::Expired { .. } | Standing::Void) | None => Sight::Free,
+        })
+    }
+
+    async fn renew(&self, lease: &mut Lease) -> Result<Ownership, Unavailable> {
+        let ttl = lease.terms.ttl_seconds();
+        Ok(self.if_owned(lease, |now| Op::Put(Held::new(&lease.value, ttl, now))))
+    }
+
+    async fn finish(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
+        let ttl = lease.terms.ttl_seconds();
+        Ok(self.if_owned(lease, |now| Op::Put(Held::new(&lease.done_mark(), ttl, now))))
+    }
+
+    async fn mark_done(&self, key: &EventKey, ttl: Duration) -> Result<(), Unavailable> {
+        let mark = Value::Done(**self.epoch.load()).to_string();
+        let terms = Terms {
+            ttl,
+            lease: Duration::ZERO,
+        };
+        self.step(key, |_, now| {
+            (Op::Put(Held::new(&mark, terms.ttl_seconds(), now)), ())
+        });
+        Ok(())
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
+        Ok(self.if_owned(lease, |_| Op::Remove))
+    }
+
+    /// Memory always answers.
+    async fn probe(&self) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    fn set_epoch(&self, epoch: Epoch) {
+        self.epoch.store(Arc::new(epoch));
+    }
+}

@@ -1,0 +1,251 @@
+//! What the server answered, or why it did not; whether a command may have taken effect unseen.
+
+use std::io;
+
+use redis::{RedisError, ServerError, Value as Reply};
+
+use crate::claims::{Epoch, Lease, Ownership, Unavailable};
+use crate::value::{Standing, Value};
+
+/// Longest text of a server's error that goes into a cause.
+const DETAIL_CHARS_MAX: usize = 120;
+
+/// Why a command has no usable answer.
+#[derive(Debug, Clone)]
+pub(super) enum Failure {
+    /// It never left this process.
+    Unsent(String),
+    /// The server answered and did nothing.
+    Refused(String),
+    /// The server does not know this form of a command.
+    UnknownSyntax,
+    /// It was sent; whether it took effect is unknown.
+    Unanswered {
+        cause: String,
+        /// The connection is gone, so no answer will come any more. Else the limit passed first.
+        dropped: bool,
+    },
+}
+
+impl Failure {
+    pub(super) fn silence(limit: std::time::Duration) -> Self {
+        Self::Unanswered {
+            cause: format!("no answer within {limit:?}"),
+            dropped: false,
+        }
+    }
+
+    /// From an error that the connection itself reported after a command was handed to it.
+    pub(super) fn of_sent(error: &RedisError) -> Self {
+        match error.code() {
+            Some(_) => Self::Refused(cause(error)),
+            None => Self::Unanswered {
+                cause: cause(error),
+                dropped: !error.is_timeout(),
+            },
+        }
+    }
+
+    fn of_server(error: &ServerError) -> Self {
+        let details = error.details().unwrap_or_default();
+        match error.code() {
+            "ERR" if details.contains("syntax error") => Self::UnknownSyntax,
+            "ERR" => Self::Refused(format!("ERR {}", shortened(details))),
+            code => Self::Refused(code.to_owned()),
+        }
+    }
+
+    /// The same, of a command that was sent before and may have taken effect then.
+    pub(super) fn after_another(self) -> Self {
+        match self {
+            Self::Unsent(cause) | Self::Refused(cause) => Self::Unanswered {
+                cause,
+                dropped: false,
+            },
+            Self::UnknownSyntax | Self::Unanswered { .. } => self,
+        }
+    }
+
+    /// For steps that leave no new claim behind.
+    pub(super) fn unavailable(self) -> Unavailable {
+        let cause = match self {
+            Self::Unsent(cause) | Self::Refused(cause) | Self::Unanswered { cause, .. } => cause,
+            Self::UnknownSyntax => "ERR syntax error".to_owned(),
+        };
+        Unavailable {
+            cause,
+            possible: None,
+        }
+    }
+
+    /// For steps that would have stored `lease`.
+    pub(super) fn about(self, lease: &Lease) -> Unavailable {
+        let applied = matches!(self, Self::Unanswered { .. });
+        let possible = applied.then(|| Box::new(lease.clone()));
+        Unavailable {
+            possible,
+            ..self.unavailable()
+        }
+    }
+}
+
+/// A short text without addresses or secrets, which `Display` of the error may hold.
+pub(super) fn cause(error: &RedisError) -> String {
+    use std::error::Error as _;
+    let io = error
+        .source()
+        .and_then(|source| source.downcast_ref::<io::Error>());
+    match (error.code(), io) {
+        (Some(code), _) => code.to_owned(),
+        (None, Some(io)) => io.kind().to_string(),
+        (None, None) => error.category().to_owned(),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(DETAIL_CHARS_MAX).collect()
+}
+
+/// A value under a key and the life it has left in milliseconds; negative: no expiry, or gone by now.
+pub(super) struct Held {
+    pub(super) value: Vec<u8>,
+    left_ms: i64,
+}
+
+impl Held {
+    pub(super) fn is(&self, lease: &Lease) -> bool {
+        self.value == lease.value.as_bytes()
+    }
+
+    /// What it means under `epoch`.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if it is no value of ours: unknown, and surely not done.
+    pub(super) fn stands(&self, epoch: &Epoch) -> Result<Standing, Unavailable> {
+        let unreadable = || Unavailable {
+            cause: "the key holds no claim that can be read".into(),
+            possible: None,
+        };
+        Ok(Value::parse(&self.value)
+            .ok_or_else(unreadable)?
+            .stands(epoch, self.left_ms))
+    }
+}
+
+/// What a takeover found.
+pub(super) enum Replaced {
+    /// The key was gone; ours now.
+    Free,
+    /// What was seen is replaced; ours now.
+    Seen,
+    /// Something else stands there.
+    No(Held),
+}
+
+/// The replies to one write, in order.
+pub(super) struct Answer {
+    pub(super) replies: Vec<Reply>,
+    /// The connection was dropped under a first try, which may have taken effect.
+    pub(super) resent: bool,
+}
+
+impl Answer {
+    /// Whether the server forgot a script, as after a restart.
+    pub(super) fn lacks_script(&self) -> bool {
+        matches!(self.replies.first(), Some(Reply::ServerError(error)) if error.code() == "NOSCRIPT")
+    }
+
+    /// Whether a demoted server answered: writes will fail on this connection until it is made anew.
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(self.replies.first(), Some(Reply::ServerError(error)) if error.code() == "READONLY")
+    }
+
+    /// From a value and its `PTTL`.
+    pub(super) fn held(self) -> Result<Option<Held>, Failure> {
+        match self.checked()?.as_slice() {
+            [Reply::Nil, _] => Ok(None),
+            [Reply::BulkString(value), Reply::Int(left)] => Ok(Some(Held {
+                value: value.clone(),
+                left_ms: *left,
+            })),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// From a `SET`: whether it stored.
+    pub(super) fn is_stored(self) -> Result<bool, Failure> {
+        match self.checked()?.as_slice() {
+            [Reply::Okay, ..] => Ok(true),
+            [Reply::Nil, ..] => Ok(false),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// From a script that compares the value first.
+    pub(super) fn owned(self) -> Result<Ownership, Failure> {
+        let resent = self.resent;
+        match self.checked()?.as_slice() {
+            [Reply::Int(0)] if resent => Err(Failure::Refused(
+                "it may have been done before the connection broke".into(),
+            )),
+            [Reply::Int(0)] => Ok(Ownership::Lost),
+            [Reply::Int(_)] => Ok(Ownership::Kept),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// From a takeover.
+    pub(super) fn replaced(self) -> Result<Replaced, Failure> {
+        match self.checked()?.as_slice() {
+            [Reply::Int(1)] => Ok(Replaced::Free),
+            [Reply::Int(2)] => Ok(Replaced::Seen),
+            [Reply::Array(items)] => match items.as_slice() {
+                [Reply::BulkString(value), Reply::Int(left)] => Ok(Replaced::No(Held {
+                    value: value.clone(),
+                    left_ms: *left,
+                })),
+                _ => Err(unexpected()),
+            },
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// From a write and a read of the same key.
+    pub(super) fn echoes(self, token: &str) -> Result<(), Failure> {
+        match self.checked()?.as_slice() {
+            [Reply::Okay, Reply::BulkString(read)] if read == token.as_bytes() => Ok(()),
+            _ => Err(Failure::Refused(
+                "it does not return what was just written".into(),
+            )),
+        }
+    }
+
+    /// From `INFO memory`.
+    pub(super) fn eviction_policy(&self) -> Option<String> {
+        let text = match self.replies.as_slice() {
+            [Reply::BulkString(text)] => str::from_utf8(text).ok()?,
+            [Reply::VerbatimString { text, .. }] => text,
+            _ => return None,
+        };
+        text.lines()
+            .find_map(|line| line.strip_prefix("maxmemory_policy:"))
+            .map(str::to_owned)
+    }
+
+    /// The replies, if none is an error.
+    fn checked(self) -> Result<Vec<Reply>, Failure> {
+        let errors = self.replies.iter().find_map(|reply| match reply {
+            Reply::ServerError(error) => Some(Failure::of_server(error)),
+            _ => None,
+        });
+        match errors {
+            Some(failure) if self.resent => Err(failure.after_another()),
+            Some(failure) => Err(failure),
+            None => Ok(self.replies),
+        }
+    }
+}
+
+fn unexpected() -> Failure {
+    Failure::Refused("an answer of an unexpected form".into())
+}

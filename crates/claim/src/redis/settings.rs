@@ -1,0 +1,232 @@
+//! What the operator says about Redis, checked once; a wrong URL is told without its password.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use deadpool_redis::sentinel::{SentinelNodeConnectionInfo, SentinelServerType, TlsMode};
+use deadpool_redis::{Hook, HookError, sentinel};
+use redis::cluster::ClusterClient;
+use redis::{AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::connection::Source;
+
+/// Commands that may wait to be written to one connection; a larger burst waits at the door.
+const UNWRITTEN_MAX: usize = 1_024;
+
+/// How often a cluster command may be sent on: to the node that a slot moved to, or after a reconnect.
+/// All within the command's limit.
+const CLUSTER_HOPS_MAX: u32 = 3;
+
+/// The primary's name unless the URL says another; Sentinel's own example.
+const SENTINEL_MASTER: &str = "mymaster";
+
+/// How to reach Redis.
+#[derive(Debug, Clone)]
+pub struct RedisSettings {
+    /// What the URLs lead to.
+    pub mode: RedisMode,
+    /// `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS; several, separated by commas, with
+    /// Sentinel and cluster. With Sentinel the hosts are the Sentinels, user, password and db are those of
+    /// the servers behind them, and the first URL may add `?master=<name>` (default `mymaster`) and
+    /// `&sentinel_user=<user>&sentinel_password=<password>` for Sentinels that want a log-in themselves.
+    pub urls: SecretString,
+    /// Limit of every command, connecting included; 100 ms by default.
+    pub timeout: Duration,
+    /// Connections that all commands share (on a cluster: per node). A few are enough; at least one.
+    pub connections: usize,
+}
+
+/// The kinds of Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RedisMode {
+    /// One server, or one name for the present primary.
+    #[default]
+    Single,
+    /// Sentinels that know the present primary.
+    Sentinel,
+    /// Redis Cluster.
+    Cluster,
+}
+
+impl FromStr for RedisMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "single" => Ok(Self::Single),
+            "sentinel" => Ok(Self::Sentinel),
+            "cluster" => Ok(Self::Cluster),
+            _ => Err(()),
+        }
+    }
+}
+
+/// A URL that is not of the accepted form. Shows no part of it, since passwords stand in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Redis URL {position} of {count} is not accepted ({reason}); the form is \
+     redis://[user:password@]host[:port][/db], rediss:// for TLS, and several URLs separated by commas with \
+     sentinel or cluster; a comma, @, / or : within a password is written %2C, %40, %2F, %3A"
+)]
+pub struct BadRedisUrl {
+    /// Which of the URLs, from 1.
+    pub position: usize,
+    /// How many there are.
+    pub count: usize,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl RedisSettings {
+    pub(super) fn into_source(self) -> Result<Source, BadRedisUrl> {
+        let nodes = self.nodes()?;
+        if nodes
+            .iter()
+            .any(|node| matches!(node.addr(), ConnectionAddr::TcpTls { .. }))
+        {
+            choose_tls_provider();
+        }
+        match self.mode {
+            RedisMode::Single => self.single(nodes),
+            RedisMode::Sentinel => self.sentinel(nodes),
+            RedisMode::Cluster => self.cluster(nodes),
+        }
+    }
+
+    fn nodes(&self) -> Result<Vec<ConnectionInfo>, BadRedisUrl> {
+        let urls: Vec<&str> = self.urls.expose_secret().split(',').map(str::trim).collect();
+        let bad = |index: usize, reason| BadRedisUrl {
+            position: index + 1,
+            count: urls.len(),
+            reason,
+        };
+        if self.mode == RedisMode::Single && urls.len() > 1 {
+            return Err(bad(1, "more than one URL needs the mode sentinel or cluster"));
+        }
+        let node = |(index, url): (usize, &&str)| {
+            let info = url
+                .into_connection_info()
+                .map_err(|_| bad(index, "it does not parse"))?;
+            match info.addr() {
+                ConnectionAddr::Unix(_) if self.mode != RedisMode::Single => {
+                    Err(bad(index, "a Unix socket needs the mode single"))
+                }
+                _ => Ok(info),
+            }
+        };
+        urls.iter().enumerate().map(node).collect()
+    }
+
+    fn single(self, mut nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(Some(self.timeout))
+            .set_connection_timeout(None) // the lane limits the whole of it
+            .set_pipeline_buffer_size(UNWRITTEN_MAX);
+        let manager = deadpool_redis::Manager::new_with_config(nodes.remove(0), config);
+        let manager = manager.map_err(|_| self.refused())?;
+        let pool = deadpool_redis::Pool::builder(manager)
+            .max_size(self.pooled_max())
+            .pre_recycle(Hook::sync_fn(|_, _| Err(HookError::message(LEFT))));
+        Ok(Source::Single(pool.build().map_err(|_| self.refused())?))
+    }
+
+    fn sentinel(self, nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
+        let first = nodes[0].clone();
+        let login = SentinelLogin::of(self.urls.expose_secret());
+        let sentinels = nodes.into_iter().map(|node| login.onto(node)).collect::<Vec<_>>();
+        let tls_mode = match first.addr() {
+            ConnectionAddr::TcpTls { insecure: true, .. } => Some(TlsMode::Insecure),
+            ConnectionAddr::TcpTls { .. } => Some(TlsMode::Secure),
+            _ => None,
+        };
+        let servers = SentinelNodeConnectionInfo {
+            tls_mode,
+            redis_connection_info: Some(first.redis_settings().clone().into()),
+        };
+        let manager =
+            sentinel::Manager::new(sentinels, login.master, Some(servers), SentinelServerType::Master);
+        let manager = manager.map_err(|_| self.refused())?;
+        let pool = sentinel::Pool::builder(manager)
+            .max_size(self.pooled_max())
+            .pre_recycle(sentinel::Hook::sync_fn(|_, _| {
+                Err(sentinel::HookError::message(LEFT))
+            }));
+        Ok(Source::Sentinel(
+            pool.build().map_err(|_| self.refused())?,
+            self.timeout,
+        ))
+    }
+
+    fn cluster(self, nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
+        let client = ClusterClient::builder(nodes)
+            .retries(CLUSTER_HOPS_MAX)
+            .response_timeout(self.timeout)
+            .build();
+        Ok(Source::Cluster(Box::new(client.map_err(|_| self.refused())?)))
+    }
+
+    /// A connection that was left counts until its last command has ended, so its successor needs room.
+    fn pooled_max(&self) -> usize {
+        self.connections.max(1) * 2
+    }
+
+    fn refused(&self) -> BadRedisUrl {
+        let count = self.urls.expose_secret().split(',').count();
+        BadRedisUrl {
+            position: 1,
+            count,
+            reason: "the URLs do not agree in user, password, db or TLS",
+        }
+    }
+}
+
+/// Why the pool must not hand out a connection again that came back.
+const LEFT: &str = "a connection that was left is not used again";
+
+/// What the first URL's query says about the Sentinels themselves.
+struct SentinelLogin {
+    master: String,
+    user: Option<String>,
+    password: Option<String>,
+}
+
+impl SentinelLogin {
+    fn of(urls: &str) -> Self {
+        let url = urls
+            .split(',')
+            .next()
+            .and_then(|url| redis::parse_redis_url(url.trim()));
+        let query = |name: &str| {
+            let mut pairs = url.as_ref()?.query_pairs();
+            pairs
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.into_owned())
+        };
+        Self {
+            master: query("master").unwrap_or_else(|| SENTINEL_MASTER.to_owned()),
+            user: query("sentinel_user"),
+            password: query("sentinel_password"),
+        }
+    }
+
+    /// The Sentinel at this address: without db, and without the servers' log-in, which it would refuse.
+    fn onto(&self, node: ConnectionInfo) -> ConnectionInfo {
+        let mut login = redis::RedisConnectionInfo::default();
+        if let Some(user) = &self.user {
+            login = login.set_username(user);
+        }
+        if let Some(password) = &self.password {
+            login = login.set_password(password);
+        }
+        node.set_redis_settings(login)
+    }
+}
+
+/// rustls is built here with one provider, but wants it named once per process. If the program chose one
+/// already, that stays.
+fn choose_tls_provider() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}

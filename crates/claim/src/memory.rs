@@ -152,3 +152,74 @@ impl Claims for MemoryClaims {
         self.epoch.store(Arc::new(epoch));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hookgate_webhook::{EventId, SourceName};
+
+    use super::*;
+
+    const TERMS: Terms = Terms {
+        ttl: Duration::from_secs(604_800),
+        lease: Duration::from_secs(15),
+    };
+
+    fn key(id: &str) -> EventKey {
+        EventKey {
+            source: SourceName::parse("stripe").unwrap(),
+            id: EventId::parse(id).unwrap(),
+        }
+    }
+
+    async fn won(claims: &MemoryClaims, id: &str) -> Lease {
+        match claims.claim(&key(id), TERMS).await.unwrap() {
+            Claim::First(lease) => lease,
+            lost => panic!("{id} should have been free, but: {lost:?}"),
+        }
+    }
+
+    async fn age(claims: &MemoryClaims, id: &str) -> Duration {
+        match claims.claim(&key(id), TERMS).await.unwrap() {
+            Claim::InFlight { age } => age,
+            other => panic!("{id} should be in flight, but: {other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewed_claim_starts_its_age_again() {
+        let claims = MemoryClaims::new(10, Epoch::default());
+        let mut lease = won(&claims, "evt_1").await;
+        tokio::time::advance(Duration::from_secs(14)).await;
+        assert_eq!(age(&claims, "evt_1").await, Duration::from_secs(14));
+        assert_eq!(claims.renew(&mut lease).await.unwrap(), Ownership::Kept);
+        tokio::time::advance(Duration::from_secs(14)).await;
+        assert_eq!(age(&claims, "evt_1").await, Duration::from_secs(14));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(won(&claims, "evt_1").await.taken_over);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_done_mark_ends_with_its_life() {
+        let claims = MemoryClaims::new(10, Epoch::default());
+        let lease = won(&claims, "evt_1").await;
+        assert_eq!(claims.finish(&lease).await.unwrap(), Ownership::Kept);
+        tokio::time::advance(TERMS.ttl - Duration::from_secs(1)).await;
+        assert_eq!(claims.look(&key("evt_1")).await.unwrap(), Sight::Done);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(!won(&claims, "evt_1").await.taken_over);
+    }
+
+    #[tokio::test]
+    async fn the_least_recent_claims_are_forgotten_and_their_owners_told() {
+        let claims = MemoryClaims::new(100, Epoch::default());
+        let first = won(&claims, "evt_first").await;
+        for number in 0..1_000 {
+            let _ = won(&claims, &format!("evt_{number}")).await;
+        }
+        claims.held.run_pending_tasks();
+        assert!(claims.held.entry_count() <= 100);
+        assert_eq!(claims.look(&key("evt_999")).await.unwrap(), Sight::InFlight);
+        assert_eq!(claims.finish(&first).await.unwrap(), Ownership::Lost);
+        assert_eq!(claims.look(&key("evt_first")).await.unwrap(), Sight::Free);
+    }
+}

@@ -173,7 +173,7 @@ impl Answer {
     }
 
     /// From a `SET`: whether it stored.
-    pub(super) fn is_stored(self) -> Result<bool, Failure> {
+    pub(super) fn stored(self) -> Result<bool, Failure> {
         match self.checked()?.as_slice() {
             [Reply::Okay, ..] => Ok(true),
             [Reply::Nil, ..] => Ok(false),

@@ -113,7 +113,7 @@ impl RedisClaims {
             .arg("EX")
             .arg(ttl);
         for _ in 0..2 {
-            if self.lanes.send(&set).await?.is_stored()? {
+            if self.lanes.send(&set).await?.stored()? {
                 return Ok(None);
             }
             if let Some(held) = self.read(&lease.key).await? {
@@ -207,11 +207,8 @@ impl Claims for RedisClaims {
 
     async fn finish(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
         let script = scripts::FINISH.on(&redis_key(&lease.key)).arg(&*lease.value);
-        self.if_owned(
-            lease,
-            script.arg(lease.done_mark()).arg(lease.terms.ttl_seconds()),
-        )
-        .await
+        self.if_owned(script.arg(lease.done_mark()).arg(lease.terms.ttl_seconds()))
+            .await
     }
 
     async fn mark_done(&self, key: &EventKey, ttl: Duration) -> Result<(), Unavailable> {
@@ -223,16 +220,13 @@ impl Claims for RedisClaims {
         let mark = Value::Done(**self.epoch.load()).to_string();
         let mut set = redis::pipe();
         set.cmd("SET").arg(redis_key(key)).arg(mark).arg("EX").arg(ttl);
-        let stored = async { self.lanes.send(&set).await?.is_stored() };
+        let stored = async { self.lanes.send(&set).await?.stored() };
         stored.await.map(|_| ()).map_err(Failure::unavailable)
     }
 
     async fn release(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
-        self.if_owned(
-            lease,
-            scripts::RELEASE.on(&redis_key(&lease.key)).arg(&*lease.value),
-        )
-        .await
+        self.if_owned(scripts::RELEASE.on(&redis_key(&lease.key)).arg(&*lease.value))
+            .await
     }
 
     /// A real write and a read of it. On a cluster it speaks for the node that holds the probe's key.

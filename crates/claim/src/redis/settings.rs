@@ -1,6 +1,5 @@
 //! What the operator says about Redis, checked once; a wrong URL is told without its password.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use deadpool_redis::sentinel::{SentinelNodeConnectionInfo, SentinelServerType, TlsMode};
@@ -10,6 +9,10 @@ use redis::{AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectio
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::connection::Source;
+
+/// Connections unless told otherwise. One could carry all; with four, one that breaks or stalls behind a lost
+/// packet holds up a quarter of the commands.
+const CONNECTIONS: usize = 4;
 
 /// Commands that may wait to be written to one connection; a larger burst waits at the door.
 const UNWRITTEN_MAX: usize = 1_024;
@@ -26,11 +29,11 @@ const SENTINEL_MASTER: &str = "mymaster";
 pub struct RedisSettings {
     /// What the URLs lead to.
     pub mode: RedisMode,
-    /// `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS; several, separated by commas, with
-    /// Sentinel and cluster. With Sentinel the hosts are the Sentinels, user, password and db are those of
+    /// `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS; more than one only for Sentinel and
+    /// cluster. With Sentinel the hosts are the Sentinels, user, password and db are those of
     /// the servers behind them, and the first URL may add `?master=<name>` (default `mymaster`) and
     /// `&sentinel_user=<user>&sentinel_password=<password>` for Sentinels that want a log-in themselves.
-    pub urls: SecretString,
+    pub urls: Vec<SecretString>,
     /// Limit of every command, connecting included; 100 ms by default.
     pub timeout: Duration,
     /// Connections that all commands share (on a cluster: per node). A few are enough; at least one.
@@ -47,19 +50,6 @@ pub enum RedisMode {
     Sentinel,
     /// Redis Cluster.
     Cluster,
-}
-
-impl FromStr for RedisMode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "single" => Ok(Self::Single),
-            "sentinel" => Ok(Self::Sentinel),
-            "cluster" => Ok(Self::Cluster),
-            _ => Err(()),
-        }
-    }
 }
 
 /// A URL that is not of the accepted form. Shows no part of it, since passwords stand in it.
@@ -79,6 +69,16 @@ pub struct BadRedisUrl {
 }
 
 impl RedisSettings {
+    /// Settings with the usual number of connections.
+    pub fn new(mode: RedisMode, urls: Vec<SecretString>, timeout: Duration) -> Self {
+        Self {
+            mode,
+            urls,
+            timeout,
+            connections: CONNECTIONS,
+        }
+    }
+
     pub(super) fn into_source(self) -> Result<Source, BadRedisUrl> {
         let nodes = self.nodes()?;
         if nodes
@@ -95,27 +95,35 @@ impl RedisSettings {
     }
 
     fn nodes(&self) -> Result<Vec<ConnectionInfo>, BadRedisUrl> {
-        let urls: Vec<&str> = self.urls.expose_secret().split(',').map(str::trim).collect();
-        let bad = |index: usize, reason| BadRedisUrl {
-            position: index + 1,
-            count: urls.len(),
-            reason,
-        };
-        if self.mode == RedisMode::Single && urls.len() > 1 {
-            return Err(bad(1, "more than one URL needs the mode sentinel or cluster"));
+        match (self.mode, self.urls.len()) {
+            (_, 0) => return Err(self.bad(0, "there is none")),
+            (RedisMode::Single, 2..) => return Err(self.bad(1, "several need the mode sentinel or cluster")),
+            _ => {}
         }
-        let node = |(index, url): (usize, &&str)| {
-            let info = url
-                .into_connection_info()
-                .map_err(|_| bad(index, "it does not parse"))?;
-            match info.addr() {
-                ConnectionAddr::Unix(_) if self.mode != RedisMode::Single => {
-                    Err(bad(index, "a Unix socket needs the mode single"))
-                }
-                _ => Ok(info),
+        self.urls
+            .iter()
+            .enumerate()
+            .map(|(index, url)| self.node(index, url))
+            .collect()
+    }
+
+    fn node(&self, index: usize, url: &SecretString) -> Result<ConnectionInfo, BadRedisUrl> {
+        let node = url.expose_secret().into_connection_info();
+        let node = node.map_err(|_| self.bad(index, "it does not parse"))?;
+        match node.addr() {
+            ConnectionAddr::Unix(_) if self.mode != RedisMode::Single => {
+                Err(self.bad(index, "a Unix socket needs the mode single"))
             }
-        };
-        urls.iter().enumerate().map(node).collect()
+            _ => Ok(node),
+        }
+    }
+
+    fn bad(&self, index: usize, reason: &'static str) -> BadRedisUrl {
+        BadRedisUrl {
+            position: index + 1,
+            count: self.urls.len(),
+            reason,
+        }
     }
 
     fn single(self, mut nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
@@ -133,7 +141,7 @@ impl RedisSettings {
 
     fn sentinel(self, nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
         let first = nodes[0].clone();
-        let login = SentinelLogin::of(self.urls.expose_secret());
+        let login = SentinelLogin::of(&self.urls[0]);
         let sentinels = nodes.into_iter().map(|node| login.onto(node)).collect::<Vec<_>>();
         let tls_mode = match first.addr() {
             ConnectionAddr::TcpTls { insecure: true, .. } => Some(TlsMode::Insecure),
@@ -172,12 +180,7 @@ impl RedisSettings {
     }
 
     fn refused(&self) -> BadRedisUrl {
-        let count = self.urls.expose_secret().split(',').count();
-        BadRedisUrl {
-            position: 1,
-            count,
-            reason: "the URLs do not agree in user, password, db or TLS",
-        }
+        self.bad(0, "the URLs do not agree in user, password, db or TLS")
     }
 }
 
@@ -192,11 +195,8 @@ struct SentinelLogin {
 }
 
 impl SentinelLogin {
-    fn of(urls: &str) -> Self {
-        let url = urls
-            .split(',')
-            .next()
-            .and_then(|url| redis::parse_redis_url(url.trim()));
+    fn of(url: &SecretString) -> Self {
+        let url = redis::parse_redis_url(url.expose_secret());
         let query = |name: &str| {
             let mut pairs = url.as_ref()?.query_pairs();
             pairs

@@ -4,34 +4,35 @@
 use std::process::{Command, Stdio};
 
 /// A store that the tests need.
-struct Store {
-    name: &'static str,
-    /// Shell that succeeds if the store is installed.
-    is_installed: &'static str,
+#[derive(Clone, Copy, Debug)]
+enum Store {
+    Redis,
+    Postgres,
 }
 
-const STORES: [Store; 2] = [
-    Store {
-        name: "Redis",
-        is_installed: "command -v redis-server && command -v redis-cli",
-    },
-    Store {
-        name: "Postgres",
-        // Debian and Homebrew keep `initdb` out of PATH; the tests look in the same places.
-        is_installed: r#"
-            command -v initdb && exit
-            for binary in /usr/lib/postgresql/*/bin/initdb /usr/lib64/pgsql/*/bin/initdb \
-                /usr/libexec/postgresql*/initdb /opt/homebrew/opt/postgresql*/bin/initdb \
-                /usr/local/opt/postgresql*/bin/initdb
-            do [ -x "$binary" ] && exit; done
-            exit 1"#,
-    },
-];
+impl Store {
+    /// Looks where the tests will look: Debian, Alpine and Homebrew may keep `initdb` out of PATH.
+    fn is_installed(self) -> bool {
+        succeeds(match self {
+            Self::Redis => "command -v redis-server && command -v redis-cli",
+            Self::Postgres => {
+                r#"
+                command -v initdb && exit
+                for binary in /usr/lib/postgresql/*/bin/initdb /usr/lib64/pgsql/*/bin/initdb \
+                    /usr/libexec/postgresql*/initdb /opt/homebrew/opt/postgresql*/bin/initdb \
+                    /usr/local/opt/postgresql*/bin/initdb
+                do [ -x "$binary" ] && exit; done
+                exit 1"#
+            }
+        })
+    }
+}
 
-/// A package manager, and the shell that installs each store with it.
+/// A package manager, the shell that installs the packages in `$*` with it, and their names.
 struct Manager {
     program: &'static str,
     needs_root: bool,
+    install: &'static str,
     redis: &'static str,
     postgres: &'static str,
 }
@@ -40,110 +41,107 @@ const MANAGERS: [Manager; 5] = [
     Manager {
         program: "apt-get",
         needs_root: true,
-        redis: APT_REDIS,
-        postgres: APT_POSTGRES,
+        install: APT_INSTALL,
+        redis: "redis-server",
+        postgres: "postgresql",
     },
     Manager {
         program: "dnf",
         needs_root: true,
-        redis: "dnf install -y redis || dnf install -y valkey-compat-redis",
-        postgres: "dnf install -y postgresql-server",
+        install: "dnf install -y $*",
+        // By file, since newer Fedoras have Valkey in place of Redis.
+        redis: "/usr/bin/redis-server",
+        postgres: "/usr/bin/initdb",
     },
     Manager {
         program: "apk",
         needs_root: true,
-        redis: "apk add --no-cache redis",
-        postgres: "apk add --no-cache postgresql postgresql-client",
+        install: "apk add --no-cache $*",
+        redis: "redis",
+        postgres: "postgresql postgresql-client",
     },
     Manager {
         program: "pacman",
         needs_root: true,
-        redis: "pacman -Sy --noconfirm --needed redis",
-        postgres: "pacman -Sy --noconfirm --needed postgresql",
+        install: "pacman -Sy --noconfirm --needed $*",
+        redis: "redis",
+        postgres: "postgresql",
     },
-    // Homebrew refuses root.
     Manager {
         program: "brew",
+        // It refuses root.
         needs_root: false,
-        redis: "brew install redis",
-        postgres: "brew install postgresql",
+        install: "brew install $*",
+        redis: "redis",
+        postgres: "postgresql",
     },
 ];
 
-/// Debian starts and enables a server when it is installed, unless a `policy-rc.d` forbids it; one that is already
-/// there stays as it is.
-macro_rules! apt_install {
-    ($package:literal, $service:literal) => {
-        concat!(
-            "set -eu\n",
-            "export DEBIAN_FRONTEND=noninteractive\n",
-            "policy=/usr/sbin/policy-rc.d\n",
-            "if ! [ -e $policy ]; then\n",
-            "  trap 'rm -f $policy' EXIT; trap 'exit 1' INT TERM HUP\n",
-            "  printf '#!/bin/sh\\nexit 101\\n' > $policy && chmod 755 $policy\n",
-            "fi\n",
-            "apt-get -q -o DPkg::Lock::Timeout=120 update\n",
-            "apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends ",
-            $package,
-            "\n",
-            "if [ -d /run/systemd/system ]; then systemctl disable ",
-            $service,
-            "; fi\n",
-        )
-    };
-}
-
-const APT_REDIS: &str = apt_install!("redis-server", "redis-server");
-const APT_POSTGRES: &str = apt_install!("postgresql", "postgresql");
+/// Debian starts a server when it is installed, unless a `policy-rc.d` forbids it, and enables it for the next boot.
+/// The service is called as its package.
+const APT_INSTALL: &str = r#"
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+policy=/usr/sbin/policy-rc.d
+if ! [ -e $policy ]; then
+    trap 'rm -f $policy' EXIT
+    trap 'exit 1' INT TERM HUP
+    printf '#!/bin/sh\nexit 101\n' > $policy
+    chmod 755 $policy
+fi
+apt-get -q -o DPkg::Lock::Timeout=120 update
+apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $*
+if [ -d /run/systemd/system ]; then systemctl disable $*; fi
+"#;
 
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), String> {
-    for store in &STORES {
-        if succeeds(store.is_installed) {
-            println!("{} is installed", store.name);
-        } else {
-            install(store)?;
+    for store in [Store::Redis, Store::Postgres] {
+        if !store.is_installed() {
+            install(store).map_err(|why| format!("{store:?} is missing, {why}"))?;
         }
+        println!("{store:?} is installed");
     }
     Ok(())
 }
 
-fn install(store: &Store) -> Result<(), String> {
-    let name = store.name;
-    let manager = MANAGERS
-        .iter()
-        .find(|manager| succeeds(&format!("command -v {}", manager.program)));
-    let Some(manager) = manager else {
-        return Err(format!(
-            "{name} is missing, and this system has no package manager that we know: install it"
-        ));
+fn install(store: Store) -> Result<(), String> {
+    let is_there = |manager: &&Manager| succeeds(&format!("command -v {}", manager.program));
+    let Some(manager) = MANAGERS.iter().find(is_there) else {
+        return Err("and this system has no package manager that we know: install it by hand".to_owned());
     };
-    let script = if name == "Redis" {
-        manager.redis
-    } else {
-        manager.postgres
+    let packages = match store {
+        Store::Redis => manager.redis,
+        Store::Postgres => manager.postgres,
     };
-    println!("{name} is missing: installing it with {}", manager.program);
-    let mut command = if manager.needs_root && !succeeds(r#"[ "$(id -u)" = 0 ]"#) {
-        if !succeeds("sudo -n true") {
-            return Err(format!(
-                "{name} is missing, and installing it needs root: run `sudo cargo xtask setup`"
-            ));
-        }
-        let mut command = Command::new("sudo");
-        command.args(["-n", "sh"]);
-        command
-    } else {
-        Command::new("sh")
-    };
-    let status = command.args(["-c", script]).stdin(Stdio::null()).status();
-    if status.is_ok_and(|status| status.success()) && succeeds(store.is_installed) {
+    println!("installing {packages} with {}", manager.program);
+    let status = shell(manager)?
+        .args(["-c", manager.install, "install", packages])
+        .stdin(Stdio::null())
+        .status();
+    if status.is_ok_and(|status| status.success()) && store.is_installed() {
         return Ok(());
     }
     Err(format!(
-        "{name} could not be installed with {}: install it by hand",
+        "and could not be installed with {}: install it by hand",
         manager.program
     ))
+}
+
+/// A shell that may do what the package manager does.
+fn shell(manager: &Manager) -> Result<Command, String> {
+    if !manager.needs_root || succeeds(r#"[ "$(id -u)" = 0 ]"#) {
+        return Ok(Command::new("sh"));
+    }
+    if !succeeds("sudo -n true") {
+        let program = manager.program;
+        return Err(format!(
+            "and {program} needs root to install it: run `sudo -v`, then `cargo xtask setup`"
+        ));
+    }
+    let mut shell = Command::new("sudo");
+    shell.args(["-n", "sh"]);
+    Ok(shell)
 }
 
 /// Whether a piece of shell succeeds; what it prints is dropped.

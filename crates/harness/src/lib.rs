@@ -6,6 +6,7 @@
 //! Waiting is always for the thing itself (a log line, an exit, a request), bounded by [`PATIENCE`], and a wait that
 //! fails panics with what the server had said until then.
 
+mod home;
 mod http;
 mod journal;
 mod ports;
@@ -29,6 +30,3 @@ pub use upstream::{Answer, Gate, Upstream};
 
 /// How long anything is waited for before a test is called failed: long enough for a busy two-core machine.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
-
-/// How often a server is started anew when another process took its port between our look and its bind.
-const START_ATTEMPTS: usize = 5;

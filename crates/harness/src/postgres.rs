@@ -4,19 +4,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use crate::ports::free_port;
+use crate::home::Home;
 use crate::postgres_install::Installation;
-use crate::watchdog::Watchdog;
-use crate::{Process, START_ATTEMPTS, signals};
-
-/// What the server prints when it is open.
-const READY: &str = "database system is ready to accept connections";
+use crate::{Process, signals};
 
 /// A Postgres server of this test. Dropping it stops it and removes its directory.
 pub struct PostgresServer {
@@ -24,8 +18,7 @@ pub struct PostgresServer {
     settings: Vec<String>,
     installation: Installation,
     process: Process,
-    watchdog: Arc<Watchdog>,
-    directory: TempDir,
+    home: Home,
 }
 
 impl PostgresServer {
@@ -44,34 +37,24 @@ impl PostgresServer {
     /// As [`PostgresServer::start`].
     pub async fn start_with(settings: &[&str]) -> Self {
         let installation = Installation::find();
-        let directory = tempfile::Builder::new()
-            .prefix("hookgate-pg-")
-            .tempdir()
-            .expect("a temp directory");
-        let watchdog = Arc::new(Watchdog::start(Some(directory.path())));
-        let settings = settings
-            .iter()
-            .map(|&setting| setting.to_owned())
-            .collect::<Vec<_>>();
-        initialise(&installation, &directory);
-        let mut log = String::new();
-        for _ in 0..START_ATTEMPTS {
-            let port = free_port();
-            let command = command(&installation, &directory, port, &settings);
-            let process = Process::spawn_under(Arc::clone(&watchdog), command, "QUIT");
-            if process.find_line(|line| line.contains(READY)).await.is_some() {
-                return Self {
-                    port,
-                    settings,
-                    installation,
-                    process,
-                    watchdog,
-                    directory,
-                };
-            }
-            log = process.log();
+        // QUIT ends it at once and, unlike KILL, lets it give back its shared memory.
+        let home = Home::make(
+            "postgres",
+            "database system is ready to accept connections",
+            "QUIT",
+        );
+        initialise(&installation, &home);
+        let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let (port, process) = home
+            .start(|port| command(&installation, &home, port, &settings))
+            .await;
+        Self {
+            port,
+            settings,
+            installation,
+            process,
+            home,
         }
-        panic!("Postgres does not start:\n{log}");
     }
 
     /// One server for all tests of this test process that do not harm it. Make a database of your own with
@@ -139,7 +122,7 @@ impl PostgresServer {
 
     /// The directory of the cluster's data.
     pub fn data_directory(&self) -> PathBuf {
-        self.directory.path().join("data")
+        self.home.path().join("data")
     }
 
     /// Stops the postmaster and all its sessions where they stand: the kernel still accepts connections and bytes,
@@ -171,9 +154,8 @@ impl PostgresServer {
     /// If the server does not start; the message holds its log.
     pub async fn restart(&mut self) {
         self.kill().await;
-        let command = command(&self.installation, &self.directory, self.port, &self.settings);
-        self.process = Process::spawn_under(Arc::clone(&self.watchdog), command, "QUIT");
-        self.process.wait_for_line(|line| line.contains(READY)).await;
+        let command = command(&self.installation, &self.home, self.port, &self.settings);
+        self.process = self.home.start_again(command).await;
     }
 }
 
@@ -184,10 +166,10 @@ impl Drop for PostgresServer {
     }
 }
 
-fn initialise(installation: &Installation, directory: &TempDir) {
-    installation.give(directory.path());
+fn initialise(installation: &Installation, home: &Home) {
+    installation.give(home.path());
     let output = installation
-        .server("initdb", directory.path())
+        .server("initdb", home.path())
         .args([
             "--pgdata",
             "data",
@@ -207,9 +189,9 @@ fn initialise(installation: &Installation, directory: &TempDir) {
     );
 }
 
-fn command(installation: &Installation, directory: &TempDir, port: u16, settings: &[String]) -> Command {
-    let sockets = format!("unix_socket_directories={}", directory.path().display());
-    let mut command = installation.server("postgres", directory.path());
+fn command(installation: &Installation, home: &Home, port: u16, settings: &[String]) -> Command {
+    let sockets = format!("unix_socket_directories={}", home.path().display());
+    let mut command = installation.server("postgres", home.path());
     command.args(["-D", "data", "-p", &port.to_string()]);
     let own = [
         "listen_addresses=127.0.0.1",

@@ -4,24 +4,19 @@
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use crate::ports::free_port;
-use crate::watchdog::Watchdog;
-use crate::{Process, START_ATTEMPTS};
+use crate::Process;
+use crate::home::Home;
 
 /// A redis-server of this test. Dropping it kills it and removes its directory.
 pub struct RedisServer {
     port: u16,
     arguments: Vec<String>,
-    ready_line: &'static str,
     process: Process,
-    watchdog: Arc<Watchdog>,
-    directory: TempDir,
+    home: Home,
 }
 
 impl RedisServer {
@@ -38,45 +33,21 @@ impl RedisServer {
     /// # Panics
     /// As [`RedisServer::start`].
     pub async fn start_with(arguments: &[&str]) -> Self {
-        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        Self::start_until(arguments, "Ready to accept connections").await
+        let arguments: Vec<_> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let home = Home::make("redis", "Ready to accept connections", "KILL");
+        let (port, process) = home.start(|port| command(port, &home, &arguments)).await;
+        Self {
+            port,
+            arguments,
+            process,
+            home,
+        }
     }
 
     /// One server for all tests of this test process that do not harm it. Use key prefixes of your own.
     pub async fn shared() -> &'static Self {
         static SHARED: OnceCell<RedisServer> = OnceCell::const_new();
         SHARED.get_or_init(Self::start).await
-    }
-
-    /// Starts a server that is ready when it has printed `ready_line`.
-    pub(crate) async fn start_until(arguments: Vec<String>, ready_line: &'static str) -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("hookgate-redis-")
-            .tempdir()
-            .expect("a temp directory");
-        let watchdog = Arc::new(Watchdog::start(Some(directory.path())));
-        let mut log = String::new();
-        for _ in 0..START_ATTEMPTS {
-            let port = free_port();
-            let command = command(port, &directory, &arguments);
-            let process = Process::spawn_under(Arc::clone(&watchdog), command, "KILL");
-            if process
-                .find_line(|line| line.contains(ready_line))
-                .await
-                .is_some()
-            {
-                return Self {
-                    port,
-                    arguments,
-                    ready_line,
-                    process,
-                    watchdog,
-                    directory,
-                };
-            }
-            log = process.log();
-        }
-        panic!("redis-server does not start:\n{log}");
     }
 
     /// The port it listens on, kept through restarts.
@@ -121,11 +92,8 @@ impl RedisServer {
     /// If the server does not start; the message holds its log.
     pub async fn restart(&mut self) {
         self.kill().await;
-        let command = command(self.port, &self.directory, &self.arguments);
-        self.process = Process::spawn_under(Arc::clone(&self.watchdog), command, "KILL");
-        self.process
-            .wait_for_line(|line| line.contains(self.ready_line))
-            .await;
+        let command = command(self.port, &self.home, &self.arguments);
+        self.process = self.home.start_again(command).await;
     }
 
     /// Waits until the server's log has a line that contains `text`.
@@ -179,7 +147,7 @@ fn is_own(line: &str) -> bool {
     line.contains("monitor-mark-") || line.ends_with(r#""COMMAND" "DOCS""#)
 }
 
-fn command(port: u16, directory: &TempDir, arguments: &[String]) -> Command {
+fn command(port: u16, home: &Home, arguments: &[String]) -> Command {
     let mut command = Command::new("redis-server");
     command
         .args([
@@ -201,7 +169,7 @@ fn command(port: u16, directory: &TempDir, arguments: &[String]) -> Command {
             "0",
         ])
         .args(arguments)
-        .current_dir(directory.path());
+        .current_dir(home.path());
     command
 }
 

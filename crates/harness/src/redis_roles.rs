@@ -3,16 +3,14 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
+use crate::home::Home;
 use crate::ports::free_port;
 use crate::redis::cli;
-use crate::watchdog::Watchdog;
-use crate::{PATIENCE, Process, RedisServer, START_ATTEMPTS};
+use crate::{PATIENCE, Process, RedisServer};
 
 impl RedisServer {
     /// A replica of `master`, once its first synchronisation is over.
@@ -44,8 +42,7 @@ impl RedisServer {
 pub struct RedisSentinel {
     port: u16,
     process: Process,
-    _watchdog: Arc<Watchdog>,
-    _directory: TempDir,
+    _home: Home,
 }
 
 impl RedisSentinel {
@@ -58,31 +55,13 @@ impl RedisSentinel {
     /// # Panics
     /// As [`RedisServer::start`].
     pub async fn start(master: &RedisServer) -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("hookgate-redis-")
-            .tempdir()
-            .expect("a temp directory");
-        let watchdog = Arc::new(Watchdog::start(Some(directory.path())));
-        let mut log = String::new();
-        for _ in 0..START_ATTEMPTS {
-            let port = free_port();
-            let process =
-                Process::spawn_under(Arc::clone(&watchdog), command(port, master, &directory), "KILL");
-            if process
-                .find_line(|line| line.contains("+monitor master"))
-                .await
-                .is_some()
-            {
-                return Self {
-                    port,
-                    process,
-                    _watchdog: watchdog,
-                    _directory: directory,
-                };
-            }
-            log = process.log();
+        let home = Home::make("sentinel", "+monitor master", "KILL");
+        let (port, process) = home.start(|port| command(port, master, &home)).await;
+        Self {
+            port,
+            process,
+            _home: home,
         }
-        panic!("redis-server --sentinel does not start:\n{log}");
     }
 
     /// The port the sentinel listens on.
@@ -121,7 +100,7 @@ impl RedisSentinel {
 }
 
 /// Sentinel rewrites its configuration, so it cannot live on arguments alone.
-fn command(port: u16, master: &RedisServer, directory: &TempDir) -> Command {
+fn command(port: u16, master: &RedisServer, home: &Home) -> Command {
     let (name, master_port) = (RedisSentinel::MASTER_NAME, master.port());
     let configuration = format!(
         "port {port}\nbind 127.0.0.1\nlogfile \"\"\n\
@@ -129,11 +108,10 @@ fn command(port: u16, master: &RedisServer, directory: &TempDir) -> Command {
          sentinel down-after-milliseconds {name} 500\n\
          sentinel failover-timeout {name} 5000\n"
     );
-    fs::write(directory.path().join("sentinel.conf"), configuration)
-        .expect("our temp directory can be written");
+    fs::write(home.path().join("sentinel.conf"), configuration).expect("our temp directory can be written");
     let mut command = Command::new("redis-server");
     command
         .args(["sentinel.conf", "--sentinel"])
-        .current_dir(directory.path());
+        .current_dir(home.path());
     command
 }

@@ -1,3 +1,5 @@
+//! A digest of the body in one header, in hex and in base64.
+
 use crate::{BASE64, HEX, NEW, NOW, OLD, keys, signature, slot};
 
 const GITHUB: &str = "X-Hub-Signature-256";

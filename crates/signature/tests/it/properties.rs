@@ -1,3 +1,5 @@
+//! What holds of every scheme, whatever the bytes.
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

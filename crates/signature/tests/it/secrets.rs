@@ -1,3 +1,5 @@
+//! What is accepted as a secret, and that none is ever shown.
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64_TEXT;
 use hookgate_signature::{Keys, Scheme, Tolerance};

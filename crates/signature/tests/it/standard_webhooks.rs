@@ -1,3 +1,5 @@
+//! Three headers, two kinds of key.
+
 use std::time::Duration;
 
 use base64::Engine;

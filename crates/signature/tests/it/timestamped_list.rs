@@ -1,3 +1,5 @@
+//! Timestamp and signatures in one header.
+
 use std::time::Duration;
 
 use hookgate_signature::Tolerance;

@@ -128,7 +128,7 @@ fn an_object_on_the_way_may_be_missing_or_of_another_shape() {
         "1.5",
         r#""text""#,
         "[]",
-        r#"[{"object":{"id":"x"}}]"#,
+        r#"[{"object":{"id":"x"}}, 2, null]"#,
         "{}",
     ] {
         for body in [

@@ -1,3 +1,5 @@
+//! GitHub: everything stands in headers, and the body may be a form.
+
 use hookgate_webhook::{Dropped, Event, Mode, Provider, Unreadable};
 
 use crate::{read, reason};
@@ -49,6 +51,7 @@ fn a_form_holds_the_json_in_its_payload() {
     for form in [
         "payload=%7B%22a+b%22%3A%22c%2Bd%22%7D",
         "payload={}&x=%zz",
+        "payload={%22a%22:1e%2B2}",
         "payload=%7b%7d",
     ] {
         let event = github(&[("Content-Type", b"application/x-www-form-urlencoded")], form).unwrap();
@@ -63,6 +66,7 @@ fn a_form_without_one_json_payload_is_malformed() {
         "payload=%7B",
         "payload=%FF",
         "payload=[]",
+        "payload={%22a%22:1+2}",
         "payload={}&payload={}",
         "x=1&payload={}",
         "Payload={}",

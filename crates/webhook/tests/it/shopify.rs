@@ -1,3 +1,5 @@
+//! Shopify: two spellings of every header, none of them signed.
+
 use hookgate_signature::{Delivery, Headers, Keys, Tolerance};
 use hookgate_webhook::{Dropped, Mode, Provider};
 use secrecy::SecretString;

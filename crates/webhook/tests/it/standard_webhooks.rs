@@ -1,3 +1,5 @@
+//! Standard Webhooks: a signed id, and a body that may follow the recommendation.
+
 use hookgate_webhook::{Dropped, Event, Provider};
 
 use crate::read;

@@ -1,3 +1,5 @@
+//! Stripe: everything stands in the body, in two shapes.
+
 use hookgate_webhook::Mode;
 
 use crate::stripe;

@@ -60,6 +60,21 @@ fn without_a_clock_an_old_delivery_is_still_genuine() {
 }
 
 #[test]
+fn the_lines_own_tolerance_counts() {
+    let vector = |name| lines().find(|line| line.contains(name)).unwrap();
+    let judged = |line, tolerance_s: u64| {
+        let line = changed(line, "tolerance_s", tolerance_s.into());
+        judge(&line).unwrap().verdict
+    };
+    for name in ["stripe-stale-age-301", "standard_webhooks-stale-301"] {
+        assert_eq!(judged(vector(name), 301), "ok");
+        assert_eq!(judged(vector(name), 299), "stale_timestamp");
+    }
+    assert_eq!(judged(vector("standard_webhooks-future-301"), 301), "ok");
+    assert_eq!(judged(vector("stripe-ok-timestamp-60s-ahead"), 0), "ok");
+}
+
+#[test]
 fn a_verdict_prints_its_six_fields_in_order() {
     let verdict = judge(lines().next().unwrap()).unwrap();
     assert_eq!(

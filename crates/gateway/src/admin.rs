@@ -37,7 +37,9 @@ pub fn routes(config: &mut web::ServiceConfig) {
 }
 
 async fn healthz() -> HttpResponse {
-    HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(r#"{"status":"alive"}"#)
+    HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "application/json"))
+        .body(r#"{"status":"alive"}"#)
 }
 
 async fn readyz(admin: web::Data<Admin>) -> HttpResponse {
@@ -49,8 +51,16 @@ async fn readyz(admin: web::Data<Admin>) -> HttpResponse {
         (true, true) => "degraded",
         (true, false) => "ready",
     };
-    let mut answer = if ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
-    answer.json(Readiness { status, claims: word(claims), ledger: word(ledger) })
+    let mut answer = if ready {
+        HttpResponse::Ok()
+    } else {
+        HttpResponse::ServiceUnavailable()
+    };
+    answer.json(Readiness {
+        status,
+        claims: word(claims),
+        ledger: word(ledger),
+    })
 }
 
 fn word(up: Option<bool>) -> &'static str {
@@ -63,7 +73,9 @@ fn word(up: Option<bool>) -> &'static str {
 
 async fn metrics(admin: web::Data<Admin>) -> HttpResponse {
     match admin.metrics.render() {
-        Ok(text) => HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text),
+        Ok(text) => HttpResponse::Ok()
+            .insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"))
+            .body(text),
         Err(error) => {
             tracing::error!(%error, "the metrics cannot be rendered");
             HttpResponse::InternalServerError().finish()

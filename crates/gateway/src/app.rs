@@ -101,13 +101,23 @@ impl App {
     /// # Errors
     /// [`StartError`] with one sentence for the operator.
     pub async fn build(config: &Config, roles: Roles) -> Result<Self, StartError> {
-        let Assembly { receiver, sources, worker, stop, hurry } = assembly::assemble(config, roles.work).await?;
+        let Assembly {
+            receiver,
+            sources,
+            worker,
+            stop,
+            hurry,
+        } = assembly::assemble(config, roles.work).await?;
         let stores = receiver.stores.clone();
         if let Some(ledger) = &stores.ledger {
             ledger.start(config.migrate).await.map_err(Unusable::from)?;
         }
         let metrics = Arc::clone(&receiver.metrics);
-        let admin = web::Data::new(Admin { stores, metrics, ready: AtomicBool::new(false) });
+        let admin = web::Data::new(Admin {
+            stores,
+            metrics,
+            ready: AtomicBool::new(false),
+        });
         let intake = web::Data::new(Intake {
             receiver: Arc::clone(&receiver),
             sources,
@@ -115,7 +125,10 @@ impl App {
             draining: AtomicBool::new(false),
         });
         let (admin_server, admin_address) = admin_server(config, admin.clone())?;
-        let public = roles.receive.then(|| public_server(config, intake.clone())).transpose()?;
+        let public = roles
+            .receive
+            .then(|| public_server(config, intake.clone()))
+            .transpose()?;
         let (public_server, public_address) = public.unzip();
         Ok(Self {
             admin,
@@ -212,7 +225,10 @@ fn public_server(config: &Config, intake: web::Data<Intake>) -> Result<(Server, 
         .shutdown_timeout(config.shutdown_grace.as_secs())
         .disable_signals()
         .bind(config.listen)
-        .map_err(|problem| StartError::Listen { address: config.listen, problem })?;
+        .map_err(|problem| StartError::Listen {
+            address: config.listen,
+            problem,
+        })?;
     let address = server.addrs()[0];
     Ok((server.run(), address))
 }
@@ -222,7 +238,10 @@ fn admin_server(config: &Config, admin: web::Data<Admin>) -> Result<(Server, Soc
         .workers(1)
         .disable_signals()
         .bind(config.admin_listen)
-        .map_err(|problem| StartError::Listen { address: config.admin_listen, problem })?;
+        .map_err(|problem| StartError::Listen {
+            address: config.admin_listen,
+            problem,
+        })?;
     let address = server.addrs()[0];
     Ok((server.run(), address))
 }

@@ -41,19 +41,39 @@ pub async fn assemble(config: &Config, work: bool) -> Result<Assembly, StartErro
     // One TLS library for every client; a second call finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
-    let metrics = Arc::new(Metrics::new(config.sources.iter().map(|source| source.name.as_str()))?);
+    let metrics = Arc::new(Metrics::new(
+        config.sources.iter().map(|source| source.name.as_str()),
+    )?);
     let stores = Stores::open(config, &metrics, &stop).await?;
     let tasks = TaskTracker::new();
     let waiters = Waiters::new(stores.clone());
-    let parts = Parts { config, stores: &stores, metrics: &metrics, tasks: &tasks, waiters: &waiters, hurry: &hurry };
+    let parts = Parts {
+        config,
+        stores: &stores,
+        metrics: &metrics,
+        tasks: &tasks,
+        waiters: &waiters,
+        hurry: &hurry,
+    };
     let mut sources = HashMap::new();
     for source in &config.sources {
         sources.insert(source.name.as_str().to_owned(), Arc::new(parts.source(source)?));
     }
     let worker = if work { parts.worker()? } else { None };
     let runtime = tokio::runtime::Handle::current();
-    let receiver = Arc::new(Receiver { stores, metrics, tasks, runtime });
-    Ok(Assembly { receiver, sources, worker, stop, hurry })
+    let receiver = Arc::new(Receiver {
+        stores,
+        metrics,
+        tasks,
+        runtime,
+    });
+    Ok(Assembly {
+        receiver,
+        sources,
+        worker,
+        stop,
+        hurry,
+    })
 }
 
 struct Parts<'a> {
@@ -68,8 +88,12 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn source(&self, source: &SourceConfig) -> Result<Source, StartError> {
         let knowledge = source.provider.knowledge();
-        let keys = Keys::new(knowledge.scheme, &source.secrets, knowledge.tolerance)
-            .map_err(|problem| StartError::Secret { source_name: source.name.to_string(), problem })?;
+        let keys = Keys::new(knowledge.scheme, &source.secrets, knowledge.tolerance).map_err(|problem| {
+            StartError::Secret {
+                source_name: source.name.to_string(),
+                problem,
+            }
+        })?;
         Ok(Source {
             name: source.name.clone(),
             provider: source.provider,
@@ -81,17 +105,26 @@ impl Parts<'_> {
     }
 
     fn terms(&self, source: &SourceConfig) -> Terms {
-        Terms { ttl: self.config.claim_ttl, lease: source.claim_lease }
+        Terms {
+            ttl: self.config.claim_ttl,
+            lease: source.claim_lease,
+        }
     }
 
     fn handler(&self, source: &SourceConfig) -> Result<Handler, StartError> {
         match source.handler {
             HandlerKind::Inbox => {
-                let ledger = self.stores.ledger.clone().expect("the configuration refuses an inbox without a ledger");
+                let ledger = self
+                    .stores
+                    .ledger
+                    .clone()
+                    .expect("the configuration refuses an inbox without a ledger");
                 Ok(Handler::Inbox(Inbox::new(ledger, source.target.is_some())))
             }
             HandlerKind::Forward => Ok(Handler::Forward(Forward {
-                target: self.target(source)?.expect("the configuration refuses forward without a target"),
+                target: self
+                    .target(source)?
+                    .expect("the configuration refuses forward without a target"),
                 stores: self.stores.clone(),
                 waiters: Arc::clone(self.waiters),
                 wait: self.config.claim_wait,
@@ -110,18 +143,28 @@ impl Parts<'_> {
 
     fn target(&self, source: &SourceConfig) -> Result<Option<Target>, BadTarget> {
         let target = source.target.as_ref();
-        target.map(|target| Target::new(target, source.handler_timeout, self.hurry.clone())).transpose()
+        target
+            .map(|target| Target::new(target, source.handler_timeout, self.hurry.clone()))
+            .transpose()
     }
 
     fn worker(&self) -> Result<Option<Worker>, StartError> {
-        let Some(ledger) = &self.stores.ledger else { return Ok(None) };
+        let Some(ledger) = &self.stores.ledger else {
+            return Ok(None);
+        };
         let mut sinks = HashMap::new();
         for source in &self.config.sources {
             if let Some(target) = self.target(source)? {
                 sinks.insert(source.name.as_str().to_owned(), Sink::Http(target));
             }
         }
-        let longest = self.config.sources.iter().map(|source| source.handler_timeout).max().unwrap_or_default();
+        let longest = self
+            .config
+            .sources
+            .iter()
+            .map(|source| source.handler_timeout)
+            .max()
+            .unwrap_or_default();
         Ok(Some(Worker {
             ledger: Arc::clone(ledger),
             sinks,

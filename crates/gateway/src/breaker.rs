@@ -58,7 +58,11 @@ impl Breaker {
         F: Future<Output = Result<(), E>>,
     {
         loop {
-            if stop.run_until_cancelled(tokio::time::sleep(PROBE_INTERVAL)).await.is_none() {
+            if stop
+                .run_until_cancelled(tokio::time::sleep(PROBE_INTERVAL))
+                .await
+                .is_none()
+            {
                 return;
             }
             if probe().await.is_ok() {
@@ -80,9 +84,15 @@ mod tests {
         assert!(!breaker.failed());
         assert!(!breaker.failed());
         breaker.succeeded();
-        assert_eq!([breaker.failed(), breaker.failed(), breaker.failed(), breaker.failed()], [
-            false, false, true, false
-        ]);
+        assert_eq!(
+            [
+                breaker.failed(),
+                breaker.failed(),
+                breaker.failed(),
+                breaker.failed()
+            ],
+            [false, false, true, false]
+        );
         assert!(breaker.is_open());
     }
 
@@ -95,7 +105,9 @@ mod tests {
             let answered = probes.fetch_add(1, Ordering::Relaxed) == 2;
             async move { if answered { Ok(()) } else { Err(()) } }
         };
-        Arc::clone(&breaker).recover(CancellationToken::new(), probe).await;
+        Arc::clone(&breaker)
+            .recover(CancellationToken::new(), probe)
+            .await;
         assert!(!breaker.is_open());
         assert_eq!(probes.load(Ordering::Relaxed), 3);
     }
@@ -105,7 +117,9 @@ mod tests {
         let breaker = Arc::new(Breaker::default());
         let stop = CancellationToken::new();
         stop.cancel();
-        Arc::clone(&breaker).recover(stop, || async { Err::<(), _>(()) }).await;
+        Arc::clone(&breaker)
+            .recover(stop, || async { Err::<(), _>(()) })
+            .await;
         assert!(!breaker.is_open());
     }
 }

@@ -62,14 +62,36 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let result = match self.command {
             Command::Dev(file) => command::serve::dev(&file),
-            Command::Serve(file) => command::serve::serve(&file, Roles { receive: true, work: true }),
-            Command::Receive(file) => command::serve::serve(&file, Roles { receive: true, work: false }),
-            Command::Work(file) => command::serve::serve(&file, Roles { receive: false, work: true }),
+            Command::Serve(file) => command::serve::serve(
+                &file,
+                Roles {
+                    receive: true,
+                    work: true,
+                },
+            ),
+            Command::Receive(file) => command::serve::serve(
+                &file,
+                Roles {
+                    receive: true,
+                    work: false,
+                },
+            ),
+            Command::Work(file) => command::serve::serve(
+                &file,
+                Roles {
+                    receive: false,
+                    work: true,
+                },
+            ),
             Command::Migrate(file) => command::migrate::migrate(&file),
             Command::Verify(verify) => verify.run(),
             Command::Send(send) => send.run(),
-            Command::Config { what: ConfigCommand::Check(file) } => command::config::check(&file),
-            Command::Config { what: ConfigCommand::Show(file) } => command::config::show(&file),
+            Command::Config {
+                what: ConfigCommand::Check(file),
+            } => command::config::check(&file),
+            Command::Config {
+                what: ConfigCommand::Show(file),
+            } => command::config::show(&file),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,

@@ -57,9 +57,16 @@ pub async fn webhook(
     let request_id = request_id(&request);
     answer.headers_mut().insert(REQUEST_ID, request_id.clone());
     if intake.draining.load(Ordering::Relaxed) {
-        answer.head_mut().set_connection_type(actix_web::http::ConnectionType::Close);
+        answer
+            .head_mut()
+            .set_connection_type(actix_web::http::ConnectionType::Close);
     }
-    let line = Line { source, status: answer.status(), request_id: &request_id, took: started.elapsed() };
+    let line = Line {
+        source,
+        status: answer.status(),
+        request_id: &request_id,
+        took: started.elapsed(),
+    };
     intake.count(&line, &result);
     answer
 }
@@ -68,7 +75,12 @@ pub async fn webhook(
 pub async fn elsewhere(request: HttpRequest, intake: web::Data<Intake>) -> HttpResponse {
     let answer = Refused::UnknownSource.respond(None);
     let request_id = request_id(&request);
-    let line = Line { source: None, status: answer.status(), request_id: &request_id, took: Duration::ZERO };
+    let line = Line {
+        source: None,
+        status: answer.status(),
+        request_id: &request_id,
+        took: Duration::ZERO,
+    };
     intake.count(&line, &Err(Refused::UnknownSource));
     answer
 }
@@ -96,26 +108,52 @@ impl Intake {
             return Err(Refused::UnsupportedEncoding);
         }
         let reading = read_body(request, payload, source.body_bytes_max);
-        let body = tokio::time::timeout(self.body_timeout, reading).await.map_err(|_| Refused::RequestTimeout)??;
-        let headers: Headers<'_> =
-            request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-        self.receiver.receive(source, Delivery { method: "POST", url: None, headers, body }).await
+        let body = tokio::time::timeout(self.body_timeout, reading)
+            .await
+            .map_err(|_| Refused::RequestTimeout)??;
+        let headers: Headers<'_> = request
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_bytes()))
+            .collect();
+        self.receiver
+            .receive(
+                source,
+                Delivery {
+                    method: "POST",
+                    url: None,
+                    headers,
+                    body,
+                },
+            )
+            .await
     }
 
     /// Counts and logs one answer.
     fn count(&self, line: &Line<'_>, result: &Result<Vec<Received>, Refused>) {
         let metrics = &self.receiver.metrics;
         let source = line.source.map_or(UNKNOWN_SOURCE, |source| source.name.as_str());
-        metrics.requests.with_label_values(&[source, line.status.as_str()]).inc();
+        metrics
+            .requests
+            .with_label_values(&[source, line.status.as_str()])
+            .inc();
         if line.source.is_some() {
             observe(&metrics.delivery_seconds.with_label_values(&[source]), line.took);
         }
         match result {
-            Ok(received) => received.iter().for_each(|one| line.log(source, Some(one), one.handled.outcome(), "")),
+            Ok(received) => received
+                .iter()
+                .for_each(|one| line.log(source, Some(one), one.handled.outcome(), "")),
             Err(refused) => {
-                metrics.deliveries.with_label_values(&[source, refused.outcome()]).inc();
+                metrics
+                    .deliveries
+                    .with_label_values(&[source, refused.outcome()])
+                    .inc();
                 if refused.outcome() == "refused" {
-                    metrics.refusals.with_label_values(&[source, refused.reason()]).inc();
+                    metrics
+                        .refusals
+                        .with_label_values(&[source, refused.reason()])
+                        .inc();
                 }
                 line.log(source, None, refused.outcome(), refused.reason());
             }
@@ -146,12 +184,22 @@ impl Line<'_> {
 
 /// Whether the body came compressed. Its signature covers the bytes as sent, and a bomb stays packed.
 fn encoded(request: &HttpRequest) -> bool {
-    request.headers().get(CONTENT_ENCODING).is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    request
+        .headers()
+        .get(CONTENT_ENCODING)
+        .is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 /// Reads the body up to the limit; an announced length over it is refused before the first byte.
-async fn read_body(request: &HttpRequest, mut payload: web::Payload, bytes_max: usize) -> Result<Bytes, Refused> {
-    let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+async fn read_body(
+    request: &HttpRequest,
+    mut payload: web::Payload,
+    bytes_max: usize,
+) -> Result<Bytes, Refused> {
+    let announced = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > bytes_max as u64) {
         return Err(Refused::BodyTooLarge(bytes_max));
     }
@@ -172,10 +220,13 @@ fn request_id(request: &HttpRequest) -> HeaderValue {
     let harmless = |value: &&HeaderValue| {
         let bytes = value.as_bytes();
         (1..=REQUEST_ID_BYTES_MAX).contains(&bytes.len())
-            && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+            && bytes
+                .iter()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
     };
     match request.headers().get(&REQUEST_ID).filter(harmless) {
         Some(given) => given.clone(),
-        None => HeaderValue::from_str(&format!("{:032x}", rand::random::<u128>())).expect("hex digits are a header value"),
+        None => HeaderValue::from_str(&format!("{:032x}", rand::random::<u128>()))
+            .expect("hex digits are a header value"),
     }
 }

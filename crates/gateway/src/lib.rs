@@ -5,21 +5,21 @@
 //! is, what a provider says, who has an event and what must never be lost are questions for the crates it
 //! stands on.
 
-mod admin;
-mod app;
-mod assembly;
-mod breaker;
+pub mod admin;
+pub mod app;
+pub mod assembly;
+pub mod breaker;
 pub mod cli;
-mod clock;
-mod command;
+pub mod clock;
+pub mod command;
 pub mod config;
-mod handler;
-mod intake;
-mod logging;
-mod metrics;
-mod receiver;
-mod rejection;
-mod sink;
-mod stores;
-mod target;
-mod worker;
+pub mod handler;
+pub mod intake;
+pub mod logging;
+pub mod metrics;
+pub mod receiver;
+pub mod rejection;
+pub mod sink;
+pub mod stores;
+pub mod target;
+pub mod worker;

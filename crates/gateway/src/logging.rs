@@ -13,18 +13,33 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::config::LogFormat;
 
 /// The crates whose lines `HOOKGATE_LOG` governs.
-const OURS: [&str; 6] =
-    ["hookgate", "hookgate_gateway", "hookgate_claim", "hookgate_ledger", "hookgate_signature", "hookgate_webhook"];
+const OURS: [&str; 6] = [
+    "hookgate",
+    "hookgate_gateway",
+    "hookgate_claim",
+    "hookgate_ledger",
+    "hookgate_signature",
+    "hookgate_webhook",
+];
 
 /// Starts logging to standard error for the rest of the process's life.
 pub fn start(level: Level, format: LogFormat) {
     let ours = OURS.map(|name| (name, LevelFilter::from_level(level)));
-    let filter = Targets::new().with_default(Level::WARN.min(level)).with_targets(ours);
+    let filter = Targets::new()
+        .with_default(Level::WARN.min(level))
+        .with_targets(ours);
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(true);
     let lines = match format {
-        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+        LogFormat::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .boxed(),
         LogFormat::Pretty => lines.with_ansi(false).boxed(),
     };
     // A second start in one process keeps the first: lines are not lost either way.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .try_init();
 }

@@ -8,21 +8,37 @@ use hookgate_signature::Refusal;
 use hookgate_webhook::{Dropped, Unreadable};
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 /// The label of requests to a path that is no configured source.
 pub const UNKNOWN_SOURCE: &str = "unknown";
 
 /// Outcomes of a delivery; their sum is all events and refusals.
-pub const OUTCOMES: [&str; 7] = ["accepted", "duplicate", "in_flight", "twin", "refused", "failed", "unavailable"];
+pub const OUTCOMES: [&str; 7] = [
+    "accepted",
+    "duplicate",
+    "in_flight",
+    "twin",
+    "refused",
+    "failed",
+    "unavailable",
+];
 
 /// Reasons of a refusal that neither a signature nor a body gives.
-pub const TRANSPORT_REASONS: [&str; 5] =
-    ["unknown_source", "method_not_allowed", "request_timeout", "body_too_large", "unsupported_encoding"];
+pub const TRANSPORT_REASONS: [&str; 5] = [
+    "unknown_source",
+    "method_not_allowed",
+    "request_timeout",
+    "body_too_large",
+    "unsupported_encoding",
+];
 
 /// Statuses that the public listener answers.
-const STATUSES: [&str; 11] = ["200", "400", "401", "404", "405", "408", "409", "413", "415", "500", "503"];
+const STATUSES: [&str; 11] = [
+    "200", "400", "401", "404", "405", "408", "409", "413", "415", "500", "503",
+];
 
 /// From half a millisecond to the longest answer budget that providers publish.
 const SECONDS: &[f64] = &[
@@ -83,16 +99,36 @@ impl Metrics {
     pub fn new<'a>(sources: impl Iterator<Item = &'a str>) -> Result<Self, prometheus::Error> {
         let make = Maker(Registry::new());
         let metrics = Self {
-            requests: make.counters("requests_total", "Requests to the public listener by answer", &["source", "status"])?,
-            deliveries: make.counters("deliveries_total", "Events and refusals by outcome", &["source", "outcome"])?,
-            refusals: make.counters("refusals_total", "Refused requests by reason", &["source", "reason"])?,
+            requests: make.counters(
+                "requests_total",
+                "Requests to the public listener by answer",
+                &["source", "status"],
+            )?,
+            deliveries: make.counters(
+                "deliveries_total",
+                "Events and refusals by outcome",
+                &["source", "outcome"],
+            )?,
+            refusals: make.counters(
+                "refusals_total",
+                "Refused requests by reason",
+                &["source", "reason"],
+            )?,
             duplicates_skipped: make.counters(
                 "duplicates_skipped_total",
                 "Duplicates that were not handled again, by the layer that decided",
                 &["source", "decided_by"],
             )?,
-            ignored: make.counters("ignored_total", "Fields or events left aside, by reason", &["source", "reason"])?,
-            twins_shadow: make.counters("twins_shadow_total", "Content seen under another id, in shadow", &["source"])?,
+            ignored: make.counters(
+                "ignored_total",
+                "Fields or events left aside, by reason",
+                &["source", "reason"],
+            )?,
+            twins_shadow: make.counters(
+                "twins_shadow_total",
+                "Content seen under another id, in shadow",
+                &["source"],
+            )?,
             replays_suspected: make.counters(
                 "replays_suspected_total",
                 "Bodies seen before under another unsigned id",
@@ -103,21 +139,42 @@ impl Metrics {
                 "Events decided without the claim store because it could not answer",
                 &["source"],
             )?,
-            claims_taken_over: make.counter("claims_taken_over_total", "Claims taken over because their lease had ended")?,
-            claims_lost: make.counter("claims_lost_total", "Claims that were no longer ours at a later step")?,
+            claims_taken_over: make.counter(
+                "claims_taken_over_total",
+                "Claims taken over because their lease had ended",
+            )?,
+            claims_lost: make.counter(
+                "claims_lost_total",
+                "Claims that were no longer ours at a later step",
+            )?,
             claims_up: make.gauge("claims_up", "1 while the claim store answers")?,
             ledger_up: make.gauge("ledger_up", "1 while the ledger answers")?,
-            delivery_seconds: make.histograms("delivery_duration_seconds", "From request head to answer", &["source"])?,
+            delivery_seconds: make.histograms(
+                "delivery_duration_seconds",
+                "From request head to answer",
+                &["source"],
+            )?,
             claim_seconds: make.histogram("claim_duration_seconds", "One claim")?,
             append_seconds: make.histogram("append_duration_seconds", "One append, group commit included")?,
-            handler_seconds: make.histograms("handler_duration_seconds", "One call of a target", &["source"])?,
-            attempts: make.counters("attempts_total", "Calls of targets by outcome", &["source", "outcome"])?,
+            handler_seconds: make.histograms(
+                "handler_duration_seconds",
+                "One call of a target",
+                &["source"],
+            )?,
+            attempts: make.counters(
+                "attempts_total",
+                "Calls of targets by outcome",
+                &["source", "outcome"],
+            )?,
             queue_events: make.gauges("queue_events", "Rows that are not finished, by state", &["state"])?,
-            queue_oldest_seconds: make.gauge("queue_oldest_seconds", "Age of the oldest event that is due")?,
+            queue_oldest_seconds: make
+                .gauge("queue_oldest_seconds", "Age of the oldest event that is due")?,
             registry: make.0,
         };
         metrics.build_info()?;
-        metrics.registry.register(Box::new(ProcessCollector::for_self()))?;
+        metrics
+            .registry
+            .register(Box::new(ProcessCollector::for_self()))?;
         metrics.zero(sources);
         Ok(metrics)
     }
@@ -134,7 +191,12 @@ impl Metrics {
     }
 
     fn zero<'a>(&self, sources: impl Iterator<Item = &'a str>) {
-        let reasons = || Refusal::REASONS.into_iter().chain(Unreadable::REASONS).chain(TRANSPORT_REASONS);
+        let reasons = || {
+            Refusal::REASONS
+                .into_iter()
+                .chain(Unreadable::REASONS)
+                .chain(TRANSPORT_REASONS)
+        };
         for source in sources.chain([UNKNOWN_SOURCE]) {
             touch(&self.requests, source, STATUSES);
             touch(&self.deliveries, source, OUTCOMES);
@@ -196,14 +258,19 @@ impl Maker {
         self.register(HistogramVec::new(buckets(name, help), labels)?)
     }
 
-    fn register<M: prometheus::core::Collector + Clone + 'static>(&self, metric: M) -> Result<M, prometheus::Error> {
+    fn register<M: prometheus::core::Collector + Clone + 'static>(
+        &self,
+        metric: M,
+    ) -> Result<M, prometheus::Error> {
         self.0.register(Box::new(metric.clone()))?;
         Ok(metric)
     }
 }
 
 fn buckets(name: &str, help: &str) -> HistogramOpts {
-    HistogramOpts::new(name, help).namespace("hookgate").buckets(SECONDS.to_vec())
+    HistogramOpts::new(name, help)
+        .namespace("hookgate")
+        .buckets(SECONDS.to_vec())
 }
 
 /// Records how long something took.

@@ -72,18 +72,28 @@ impl Receiver {
     ///
     /// # Errors
     /// [`Refused`] if the delivery is not authentic or cannot be read; nothing was stored then.
-    pub async fn receive(self: &Arc<Self>, source: &Arc<Source>, delivery: Delivery<'_>) -> Result<Vec<Received>, Refused> {
+    pub async fn receive(
+        self: &Arc<Self>,
+        source: &Arc<Source>,
+        delivery: Delivery<'_>,
+    ) -> Result<Vec<Received>, Refused> {
         let verified = source.keys.verify(delivery, clock::unix_seconds())?;
         let events = source.provider.read(&verified)?;
         let tasks = events.into_iter().map(|event| {
             self.count_dropped(source, &event);
             let event = new_event(source, &verified, event);
             let (receiver, source) = (Arc::clone(self), Arc::clone(source));
-            self.tasks.spawn_on(async move { receiver.see_through(&source, event).await }, &self.runtime)
+            self.tasks.spawn_on(
+                async move { receiver.see_through(&source, event).await },
+                &self.runtime,
+            )
         });
         let outcomes = join_all(tasks.collect::<Vec<_>>()).await;
         // A task that was aborted or panicked outside the handler promises nothing.
-        outcomes.into_iter().map(|outcome| outcome.map_err(|_| Refused::Interrupted)).collect()
+        outcomes
+            .into_iter()
+            .map(|outcome| outcome.map_err(|_| Refused::Interrupted))
+            .collect()
     }
 
     /// From claim to close.
@@ -97,7 +107,9 @@ impl Receiver {
                 Err(unavailable) => self.without_claims(source, unavailable),
             },
         };
-        let handled = AssertUnwindSafe(source.handler.handle(&event, &mut hold)).catch_unwind().await;
+        let handled = AssertUnwindSafe(source.handler.handle(&event, &mut hold))
+            .catch_unwind()
+            .await;
         let handled = handled.unwrap_or_else(|_| {
             tracing::error!(event.key = %event.key, "handling {} panicked", event.key);
             Handled::Failed
@@ -110,22 +122,36 @@ impl Receiver {
 
     /// Counted; the ledger decides alone.
     fn without_claims(&self, source: &Source, unavailable: Unavailable) -> Hold {
-        self.metrics.claim_fallbacks.with_label_values(&[source.name.as_str()]).inc();
+        self.metrics
+            .claim_fallbacks
+            .with_label_values(&[source.name.as_str()])
+            .inc();
         Hold::Unknown(unavailable.possible)
     }
 
     /// Marks the claim done, or deletes it if the event failed. The effect is durable by now, so whatever
     /// happens here cannot change the answer.
-    async fn close(&self, claims: &Arc<GuardedClaims>, source: &Source, key: &EventKey, hold: Hold, handled: Handled) {
+    async fn close(
+        &self,
+        claims: &Arc<GuardedClaims>,
+        source: &Source,
+        key: &EventKey,
+        hold: Hold,
+        handled: Handled,
+    ) {
         match (handled, hold) {
             // Its holder will mark it; a crowd of copies need not.
             (Handled::Duplicate(DecidedBy::Ledger), Hold::Others) => {}
-            (Handled::Accepted | Handled::Duplicate(DecidedBy::Ledger), _) if self.stores.ledger.is_some() => {
+            (Handled::Accepted | Handled::Duplicate(DecidedBy::Ledger), _)
+                if self.stores.ledger.is_some() =>
+            {
                 claims.mark_done(key, source.terms.ttl).await;
             }
             (Handled::Accepted, Hold::Ours(lease)) => claims.finish(&lease).await,
             (Handled::Accepted, Hold::Unknown(Some(possible))) => claims.finish_possible(&possible).await,
-            (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Ours(lease)) => claims.release(&lease).await,
+            (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Ours(lease)) => {
+                claims.release(&lease).await
+            }
             (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Unknown(Some(possible))) => {
                 claims.release_possible(&possible).await;
             }
@@ -142,15 +168,24 @@ impl Receiver {
                 DecidedBy::Claim => "claim",
                 DecidedBy::Ledger => "ledger",
             };
-            self.metrics.duplicates_skipped.with_label_values(&[source, layer]).inc();
+            self.metrics
+                .duplicates_skipped
+                .with_label_values(&[source, layer])
+                .inc();
         }
-        self.metrics.deliveries.with_label_values(&[source, handled.outcome()]).inc();
+        self.metrics
+            .deliveries
+            .with_label_values(&[source, handled.outcome()])
+            .inc();
         Received { key, handled }
     }
 
     fn count_dropped(&self, source: &Source, event: &Event) {
         for dropped in &event.dropped {
-            self.metrics.ignored.with_label_values(&[source.name.as_str(), dropped.reason()]).inc();
+            self.metrics
+                .ignored
+                .with_label_values(&[source.name.as_str(), dropped.reason()])
+                .inc();
         }
     }
 }
@@ -173,11 +208,15 @@ fn new_event(source: &Source, verified: &Verified<'_>, event: Event) -> NewEvent
     let knowledge = source.provider.knowledge();
     let kept = |name: &str| {
         let same = |kept: &&str| name.eq_ignore_ascii_case(kept);
-        knowledge.forwarded_headers.iter().any(|kept| same(kept)) || KEPT_HEADERS.iter().any(|kept| same(kept))
+        knowledge.forwarded_headers.iter().any(|kept| same(kept))
+            || KEPT_HEADERS.iter().any(|kept| same(kept))
     };
     let headers = verified.headers().iter().filter(|(name, _)| kept(name));
     NewEvent {
-        key: EventKey { source: source.name.clone(), id: event.id },
+        key: EventKey {
+            source: source.name.clone(),
+            id: event.id,
+        },
         provider: knowledge.name,
         account: event.account,
         mode: event.mode,
@@ -185,7 +224,9 @@ fn new_event(source: &Source, verified: &Verified<'_>, event: Event) -> NewEvent
         object_id: event.object_id,
         provider_time: event.provider_time,
         body_sha256: event.body_sha256,
-        headers: headers.map(|(name, value)| (name.into(), value.to_vec())).collect(),
+        headers: headers
+            .map(|(name, value)| (name.into(), value.to_vec()))
+            .collect(),
         body: event.body,
         delivery: DeliveryId(rand::random()),
     }

@@ -64,7 +64,11 @@ impl Refused {
 
     /// How it counts as a delivery: a gateway that goes away has not refused anybody.
     pub fn outcome(&self) -> &'static str {
-        if matches!(self, Self::Interrupted) { "unavailable" } else { "refused" }
+        if matches!(self, Self::Interrupted) {
+            "unavailable"
+        } else {
+            "refused"
+        }
     }
 
     fn status(&self, provider: Option<Provider>) -> StatusCode {
@@ -94,13 +98,22 @@ impl Refused {
             }
             Self::Signature(_) | Self::Body(_) | Self::UnknownSource => {}
         }
-        with_json(answer, &Failure { error: self.reason(), detail: Some(&self.to_string()) })
+        with_json(
+            answer,
+            &Failure {
+                error: self.reason(),
+                detail: Some(&self.to_string()),
+            },
+        )
     }
 }
 
 /// The answer to a delivery whose events were all seen through. A batch is 200 only if all are safe.
 pub fn respond(provider: Provider, received: &[Received]) -> HttpResponse {
-    let worst = received.iter().map(|one| one.handled).max_by_key(|handled| severity(*handled));
+    let worst = received
+        .iter()
+        .map(|one| one.handled)
+        .max_by_key(|handled| severity(*handled));
     let knowledge = provider.knowledge();
     let error = match worst.map_or(Ok(()), settled) {
         Ok(()) => return accepted(knowledge.batches, received),
@@ -149,12 +162,26 @@ fn accepted(batch: bool, received: &[Received]) -> HttpResponse {
     let duplicate = |one: &Received| matches!(one.handled, Handled::Duplicate(_));
     let answer = HttpResponse::Ok();
     match received {
-        [one] if !batch => {
-            with_json(answer, &Single { received: true, duplicate: duplicate(one), event_id: one.key.id.as_str() })
-        }
+        [one] if !batch => with_json(
+            answer,
+            &Single {
+                received: true,
+                duplicate: duplicate(one),
+                event_id: one.key.id.as_str(),
+            },
+        ),
         events => {
-            let element = |one| Element { event_id: Received::id(one), duplicate: duplicate(one) };
-            with_json(answer, &Batch { received: true, events: events.iter().map(element).collect() })
+            let element = |one| Element {
+                event_id: Received::id(one),
+                duplicate: duplicate(one),
+            };
+            with_json(
+                answer,
+                &Batch {
+                    received: true,
+                    events: events.iter().map(element).collect(),
+                },
+            )
         }
     }
 }
@@ -179,5 +206,7 @@ fn severity(handled: Handled) -> u8 {
 }
 
 fn with_json(mut answer: actix_web::HttpResponseBuilder, body: &impl Serialize) -> HttpResponse {
-    answer.insert_header((CONTENT_TYPE, "application/json")).json(body)
+    answer
+        .insert_header((CONTENT_TYPE, "application/json"))
+        .json(body)
 }

@@ -18,10 +18,6 @@ use crate::config::TargetConfig;
 /// Bytes outside visible ASCII, and `%` itself, are percent-encoded in an id given to targets.
 const NOT_VISIBLE: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 
-/// The headers of the outgoing signature.
-const OUTGOING: StandardWebhooks =
-    StandardWebhooks { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
-
 /// An answer's body is read up to here, so that the connection can be used again; a longer one costs it.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
@@ -94,7 +90,11 @@ impl Target {
     ///
     /// # Errors
     /// [`BadTarget`] if the secret is not of the accepted form.
-    pub fn new(config: &TargetConfig, timeout: Duration, hurry: CancellationToken) -> Result<Self, BadTarget> {
+    pub fn new(
+        config: &TargetConfig,
+        timeout: Duration,
+        hurry: CancellationToken,
+    ) -> Result<Self, BadTarget> {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT.min(timeout))
@@ -106,17 +106,39 @@ impl Target {
             None => None,
             Some(secret) => {
                 let secrets = std::slice::from_ref(secret);
-                Some(Keys::new(Scheme::StandardWebhooks(OUTGOING), secrets, Tolerance::Off)?)
+                Some(Keys::new(
+                    Scheme::StandardWebhooks(StandardWebhooks::UNBRANDED),
+                    secrets,
+                    Tolerance::Off,
+                )?)
             }
         };
-        let url = config.url.expose_secret().parse().expect("the configuration accepts only URLs");
-        Ok(Self { url, client, keys, timeout, hurry })
+        let url = config
+            .url
+            .expose_secret()
+            .parse()
+            .expect("the configuration accepts only URLs");
+        Ok(Self {
+            url,
+            client,
+            keys,
+            timeout,
+            hurry,
+        })
     }
 
     /// Posts one event. `Ok` means 2xx.
     pub async fn post(&self, outgoing: &Outgoing<'_>) -> Result<(), TargetFailure> {
-        let request = self.client.post(self.url.clone()).headers(self.headers(outgoing)).body(outgoing.body.clone());
-        match self.hurry.run_until_cancelled(tokio::time::timeout(self.timeout, exchange(request))).await {
+        let request = self
+            .client
+            .post(self.url.clone())
+            .headers(self.headers(outgoing))
+            .body(outgoing.body.clone());
+        match self
+            .hurry
+            .run_until_cancelled(tokio::time::timeout(self.timeout, exchange(request)))
+            .await
+        {
             Some(Ok(result)) => result,
             Some(Err(_)) => Err(TargetFailure::Timeout(self.timeout)),
             None => Err(TargetFailure::Interrupted),
@@ -134,12 +156,24 @@ impl Target {
         put(&mut headers, "idempotency-key", id.as_bytes());
         put(&mut headers, "webhook-timestamp", now.to_string().as_bytes());
         headers.remove("webhook-signature");
-        for (name, value) in self.keys.iter().flat_map(|keys| keys.sign(&id, now, &outgoing.body)) {
+        for (name, value) in self
+            .keys
+            .iter()
+            .flat_map(|keys| keys.sign(&id, now, &outgoing.body))
+        {
             put(&mut headers, name, value.as_bytes());
         }
-        put(&mut headers, "hookgate-source", outgoing.key.source.as_str().as_bytes());
+        put(
+            &mut headers,
+            "hookgate-source",
+            outgoing.key.source.as_str().as_bytes(),
+        );
         if let Some(event_type) = outgoing.event_type {
-            put(&mut headers, "hookgate-event-type", visible(event_type).as_bytes());
+            put(
+                &mut headers,
+                "hookgate-event-type",
+                visible(event_type).as_bytes(),
+            );
         }
         if let Some(attempt) = outgoing.attempt {
             put(&mut headers, "hookgate-attempt", attempt.to_string().as_bytes());
@@ -162,14 +196,21 @@ fn visible(text: &str) -> String {
 }
 
 fn put(headers: &mut HeaderMap, name: &str, value: &[u8]) {
-    if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value)) {
+    if let (Ok(name), Ok(value)) = (
+        HeaderName::from_bytes(name.as_bytes()),
+        HeaderValue::from_bytes(value),
+    ) {
         headers.insert(name, value);
     }
 }
 
 async fn exchange(request: reqwest::RequestBuilder) -> Result<(), TargetFailure> {
     let mut answer = request.send().await.map_err(|error| {
-        if error.is_connect() { TargetFailure::Unreachable } else { TargetFailure::Broken }
+        if error.is_connect() {
+            TargetFailure::Unreachable
+        } else {
+            TargetFailure::Broken
+        }
     })?;
     let status = answer.status();
     let mut read = 0;
@@ -179,5 +220,9 @@ async fn exchange(request: reqwest::RequestBuilder) -> Result<(), TargetFailure>
             break;
         }
     }
-    if status.is_success() { Ok(()) } else { Err(TargetFailure::Status(status.as_u16())) }
+    if status.is_success() {
+        Ok(())
+    } else {
+        Err(TargetFailure::Status(status.as_u16()))
+    }
 }

@@ -90,8 +90,17 @@ impl Worker {
     /// [`LedgerError`] if nothing could be leased.
     pub async fn run_once(&self) -> Result<Round, LedgerError> {
         let limit = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
-        let jobs = self.ledger.fetch(Fetch { limit, lease: self.delivery_timeout + LEASE_MARGIN }).await?;
-        let mut round = Round { fetched: jobs.len(), ..Round::default() };
+        let jobs = self
+            .ledger
+            .fetch(Fetch {
+                limit,
+                lease: self.delivery_timeout + LEASE_MARGIN,
+            })
+            .await?;
+        let mut round = Round {
+            fetched: jobs.len(),
+            ..Round::default()
+        };
         let mut running: FuturesUnordered<_> = jobs.iter().map(|job| self.work(job)).collect();
         while let Some(settled) = running.next().await {
             match settled {
@@ -110,7 +119,10 @@ impl Worker {
         let source = key.source.as_str();
         let started = Instant::now();
         let outcome = self.deliver(job).await;
-        observe(&self.metrics.handler_seconds.with_label_values(&[source]), started.elapsed());
+        observe(
+            &self.metrics.handler_seconds.with_label_values(&[source]),
+            started.elapsed(),
+        );
         let word = word(&outcome);
         match self.ledger.settle(&job.lease, outcome, Effects::default()).await {
             Ok(Settled::Committed) => {
@@ -133,17 +145,25 @@ impl Worker {
         let Some(sink) = self.sinks.get(key.source.as_str()) else {
             return Outcome::Ignored("no_consumer".to_owned());
         };
-        let Err(failure) = sink.deliver(job).await else { return Outcome::Done };
+        let Err(failure) = sink.deliver(job).await else {
+            return Outcome::Done;
+        };
         let (attempt, attempts_max) = (job.lease.attempt, self.attempts_max);
         tracing::warn!(event.key = %key, "{key} attempt {attempt} of {attempts_max}: {failure}");
         let error = failure.to_string();
         if matches!(failure, TargetFailure::Interrupted) {
-            return Outcome::Retry { after: Duration::ZERO, error };
+            return Outcome::Retry {
+                after: Duration::ZERO,
+                error,
+            };
         }
         if attempt >= attempts_max {
             return Outcome::Dead { error };
         }
-        Outcome::Retry { after: backoff(self.retry_base, attempt, rand::rng().random()), error }
+        Outcome::Retry {
+            after: backoff(self.retry_base, attempt, rand::rng().random()),
+            error,
+        }
     }
 
     async fn rescue(&self) {

@@ -12,7 +12,10 @@ pub fn check(file: &ConfigFile) -> Result<(), Failure> {
         print(&format!("warning: {sentence}\n"));
     }
     let sources = config.sources.len();
-    print(&format!("the configuration is accepted: {sources} source(s), {} warning(s)\n", advice.len()));
+    print(&format!(
+        "the configuration is accepted: {sources} source(s), {} warning(s)\n",
+        advice.len()
+    ));
     Ok(())
 }
 

@@ -13,10 +13,14 @@ pub fn migrate(file: &ConfigFile) -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::new)?;
     runtime.block_on(async {
         let ledger: Box<dyn Ledger> = match &store {
-            LedgerStore::None => return Err(Failure::usage("DATABASE_URL = none: there is nothing to migrate")),
-            LedgerStore::Sqlite(path) => {
-                Box::new(SqliteLedger::open(path, Limits::default()).await.map_err(Failure::new)?)
+            LedgerStore::None => {
+                return Err(Failure::usage("DATABASE_URL = none: there is nothing to migrate"));
             }
+            LedgerStore::Sqlite(path) => Box::new(
+                SqliteLedger::open(path, Limits::default())
+                    .await
+                    .map_err(Failure::new)?,
+            ),
             LedgerStore::Postgres(url) => {
                 Box::new(PostgresLedger::connect(url, Limits::default()).map_err(Failure::usage)?)
             }

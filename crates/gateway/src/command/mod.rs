@@ -23,12 +23,18 @@ pub struct Failure {
 impl Failure {
     /// Exit 1.
     pub fn new(sentence: impl std::fmt::Display) -> Self {
-        Self { sentence: sentence.to_string(), exit_code: 1 }
+        Self {
+            sentence: sentence.to_string(),
+            exit_code: 1,
+        }
     }
 
     /// Exit 64.
     pub fn usage(sentence: impl std::fmt::Display) -> Self {
-        Self { sentence: sentence.to_string(), exit_code: 64 }
+        Self {
+            sentence: sentence.to_string(),
+            exit_code: 64,
+        }
     }
 }
 
@@ -40,7 +46,10 @@ impl From<Wrong> for Failure {
 
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
-        Self { exit_code: error.exit_code(), sentence: error.to_string() }
+        Self {
+            exit_code: error.exit_code(),
+            sentence: error.to_string(),
+        }
     }
 }
 

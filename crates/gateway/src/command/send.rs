@@ -45,26 +45,42 @@ impl Send {
     pub fn run(&self) -> Result<(), Failure> {
         // One TLS library for every client; a second call finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let provider: Provider =
-            self.provider.as_deref().unwrap_or(&self.source).parse().map_err(Failure::usage)?;
+        let provider: Provider = self
+            .provider
+            .as_deref()
+            .unwrap_or(&self.source)
+            .parse()
+            .map_err(Failure::usage)?;
         let knowledge = provider.knowledge();
-        let keys = Keys::new(knowledge.scheme, &[self.secret(provider)?], Tolerance::Off).map_err(Failure::usage)?;
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::new)?;
+        let keys =
+            Keys::new(knowledge.scheme, &[self.secret(provider)?], Tolerance::Off).map_err(Failure::usage)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(Failure::new)?;
         runtime.block_on(self.send_all(provider, &keys))
     }
 
     async fn send_all(&self, provider: Provider, keys: &Keys) -> Result<(), Failure> {
-        let client = reqwest::Client::builder().no_proxy().build().map_err(Failure::new)?;
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .map_err(Failure::new)?;
         let mut refused = 0;
         for _ in 0..self.count {
             let now_ms = i64::try_from(clock::since_epoch().as_millis()).unwrap_or(i64::MAX);
-            let sample = provider.sample(self.event_type.as_deref(), rand::random(), now_ms).map_err(Failure::usage)?;
+            let sample = provider
+                .sample(self.event_type.as_deref(), rand::random(), now_ms)
+                .map_err(Failure::usage)?;
             for _ in 0..if self.twice { 2 } else { 1 } {
                 refused += u32::from(!self.send(&client, keys, &sample).await?);
             }
         }
-        if refused == 0 { Ok(()) } else { Err(Failure::new(format!("{refused} answer(s) were not 200"))) }
+        if refused == 0 {
+            Ok(())
+        } else {
+            Err(Failure::new(format!("{refused} answer(s) were not 200")))
+        }
     }
 
     async fn send(&self, client: &reqwest::Client, keys: &Keys, sample: &Sample) -> Result<bool, Failure> {
@@ -77,7 +93,10 @@ impl Send {
             request = request.header(name, value);
         }
         let answer = request.send().await.map_err(|error| {
-            Failure::new(format!("{url} cannot be reached ({}); is `hookgate dev` running?", error.without_url()))
+            Failure::new(format!(
+                "{url} cannot be reached ({}); is `hookgate dev` running?",
+                error.without_url()
+            ))
         })?;
         let status = answer.status().as_u16();
         let body = answer.text().await.unwrap_or_default();
@@ -87,10 +106,17 @@ impl Send {
 
     fn url(&self) -> String {
         let base = self.url.as_deref().unwrap_or(DEV_URL).trim_end_matches('/');
-        if base.contains("/webhooks/") { base.to_owned() } else { format!("{base}/webhooks/{}", self.source) }
+        if base.contains("/webhooks/") {
+            base.to_owned()
+        } else {
+            format!("{base}/webhooks/{}", self.source)
+        }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a command-line tool reads its own secret from the environment")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a command-line tool reads its own secret from the environment"
+    )]
     fn secret(&self, provider: Provider) -> Result<SecretString, Failure> {
         if let Some(path) = &self.secret_file {
             let text = std::fs::read_to_string(path)
@@ -98,7 +124,9 @@ impl Send {
             return Ok(text.lines().next().unwrap_or_default().into());
         }
         let [variable, _] = setting::secret_variables(&self.source);
-        let first = std::env::var(variable).ok().and_then(|list| Some(list.split(',').next()?.trim().into()));
+        let first = std::env::var(variable)
+            .ok()
+            .and_then(|list| Some(list.split(',').next()?.trim().into()));
         Ok(first.unwrap_or_else(|| provider.knowledge().dev_secret.into()))
     }
 }

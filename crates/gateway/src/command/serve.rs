@@ -21,7 +21,14 @@ pub fn serve(file: &ConfigFile, roles: Roles) -> Result<(), Failure> {
 /// Runs everything embedded, and says what to try.
 pub fn dev(file: &ConfigFile) -> Result<(), Failure> {
     let config = Config::from_process(file.config.as_deref(), true)?;
-    run(&config, Roles { receive: true, work: true }, |app| print(&welcome(&config, app)))
+    run(
+        &config,
+        Roles {
+            receive: true,
+            work: true,
+        },
+        |app| print(&welcome(&config, app)),
+    )
 }
 
 fn run(config: &Config, roles: Roles, started: impl FnOnce(&App)) -> Result<(), Failure> {
@@ -45,7 +52,13 @@ fn run(config: &Config, roles: Roles, started: impl FnOnce(&App)) -> Result<(), 
         started(&app);
         Ok::<_, Failure>(app.run(shutdown).await)
     })?;
-    if finished { Ok(()) } else { Err(Failure::new("not everything was finished within HOOKGATE_SHUTDOWN_GRACE")) }
+    if finished {
+        Ok(())
+    } else {
+        Err(Failure::new(
+            "not everything was finished within HOOKGATE_SHUTDOWN_GRACE",
+        ))
+    }
 }
 
 /// SIGTERM from an orchestrator, SIGINT from a terminal. Installed before anything starts, so that no early
@@ -63,13 +76,20 @@ fn shutdown() -> std::io::Result<impl Future<Output = ()>> {
 
 /// What a newcomer needs: addresses, secrets, and lines to paste into a second terminal.
 fn welcome(config: &Config, app: &App) -> String {
-    let base = format!("http://{}", app.public_address().expect("dev has the public listener"));
+    let base = format!(
+        "http://{}",
+        app.public_address().expect("dev has the public listener")
+    );
     let admin = format!("http://{}", app.admin_address());
-    let mut text = format!("\nhookgate dev is listening. Dev secrets are public: never use them elsewhere.\n\n");
+    let mut text =
+        format!("\nhookgate dev is listening. Dev secrets are public: never use them elsewhere.\n\n");
     for source in &config.sources {
         let name = &source.name;
         let published = source.provider.knowledge().dev_secret;
-        let ours = source.secrets.iter().any(|secret| secret.expose_secret() == published);
+        let ours = source
+            .secrets
+            .iter()
+            .any(|secret| secret.expose_secret() == published);
         let secret = if ours { published } else { "(yours)" };
         let _ = writeln!(text, "  {base}/webhooks/{name:<20} secret {secret}");
     }

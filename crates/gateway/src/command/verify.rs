@@ -39,7 +39,9 @@ impl Verify {
         match (&self.jsonl, &self.source, &self.headers, &self.body) {
             (Some(path), ..) => judge(path),
             (None, Some(source), Some(headers), Some(body)) => self.diagnose(source, headers, body),
-            _ => Err(Failure::usage("give --jsonl FILE, or --source NAME --headers FILE --body FILE")),
+            _ => Err(Failure::usage(
+                "give --jsonl FILE, or --source NAME --headers FILE --body FILE",
+            )),
         }
     }
 
@@ -48,16 +50,27 @@ impl Verify {
         let source = config.sources.iter().find(|source| source.name.as_str() == name);
         let source = source.ok_or_else(|| Failure::usage(format!("no source {name} is configured")))?;
         let knowledge = source.provider.knowledge();
-        let keys = Keys::new(knowledge.scheme, &source.secrets, knowledge.tolerance).map_err(Failure::usage)?;
+        let keys =
+            Keys::new(knowledge.scheme, &source.secrets, knowledge.tolerance).map_err(Failure::usage)?;
         let text = read(headers)?;
-        let delivery =
-            Delivery { method: "POST", url: None, headers: header_lines(&text), body: Bytes::from(read(body)?) };
+        let delivery = Delivery {
+            method: "POST",
+            url: None,
+            headers: header_lines(&text),
+            body: Bytes::from(read(body)?),
+        };
         let verified = keys.verify(delivery, clock::unix_seconds());
-        let verified = verified.map_err(|refusal| Failure::new(format!("{}: {refusal}", refusal.reason())))?;
+        let verified =
+            verified.map_err(|refusal| Failure::new(format!("{}: {refusal}", refusal.reason())))?;
         let events = source.provider.read(&verified);
-        let events = events.map_err(|unreadable| Failure::new(format!("{}: {unreadable}", unreadable.reason())))?;
+        let events =
+            events.map_err(|unreadable| Failure::new(format!("{}: {unreadable}", unreadable.reason())))?;
         for event in events {
-            print(&format!("ok: secret {} matches, event {}\n", verified.slot(), event.id));
+            print(&format!(
+                "ok: secret {} matches, event {}\n",
+                verified.slot(),
+                event.id
+            ));
         }
         Ok(())
     }
@@ -79,7 +92,13 @@ fn judge(path: &Path) -> Result<(), Failure> {
         print(&format!("{json}\n"));
         differing += u32::from(!verdict.as_expected);
     }
-    if differing == 0 { Ok(()) } else { Err(Failure::new(format!("{differing} verdict(s) differ from their \"expect\""))) }
+    if differing == 0 {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
+            "{differing} verdict(s) differ from their \"expect\""
+        )))
+    }
 }
 
 /// `Name: value` lines; a request line or an empty line is skipped.

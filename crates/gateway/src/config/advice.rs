@@ -30,7 +30,11 @@ fn source_advice(config: &Config, source: &SourceConfig) -> Vec<String> {
     let knowledge = source.provider.knowledge();
     let mut found = Vec::new();
     if source.handler == HandlerKind::Forward {
-        let ledger = if matches!(config.ledger, LedgerStore::None) { Duration::ZERO } else { config.ledger_timeout };
+        let ledger = if matches!(config.ledger, LedgerStore::None) {
+            Duration::ZERO
+        } else {
+            config.ledger_timeout
+        };
         let worst = config.claim_wait + source.handler_timeout + ledger;
         if worst > knowledge.answer_budget {
             found.push(format!(
@@ -47,7 +51,9 @@ fn source_advice(config: &Config, source: &SourceConfig) -> Vec<String> {
         }
     }
     if source.handler == HandlerKind::Inbox && source.target.is_none() {
-        found.push(format!("source {name}: no HOOKGATE_TARGET_URL, so events are kept and marked done (no_consumer)"));
+        found.push(format!(
+            "source {name}: no HOOKGATE_TARGET_URL, so events are kept and marked done (no_consumer)"
+        ));
     }
     if matches!(config.ledger, LedgerStore::None) && config.claim_ttl < knowledge.resend_window {
         found.push(format!(
@@ -55,8 +61,15 @@ fn source_advice(config: &Config, source: &SourceConfig) -> Vec<String> {
             knowledge.name, shown(knowledge.resend_window), shown(config.claim_ttl),
         ));
     }
-    if config.sources.iter().any(|other| other.provider == source.provider && other.name < source.name) {
-        found.push(format!("source {name}: another source has provider {} too; give each its own secret", knowledge.name));
+    if config
+        .sources
+        .iter()
+        .any(|other| other.provider == source.provider && other.name < source.name)
+    {
+        found.push(format!(
+            "source {name}: another source has provider {} too; give each its own secret",
+            knowledge.name
+        ));
     }
     found
 }

@@ -144,7 +144,9 @@ impl Config {
                 keep_alive: reader.value(&s::KEEP_ALIVE, reader::duration)?,
                 connections_max: reader.value(&s::MAX_CONNECTIONS, reader::positive)?,
             },
-            threads: reader.optional(&s::THREADS, reader::positive)?.unwrap_or_else(cores),
+            threads: reader
+                .optional(&s::THREADS, reader::positive)?
+                .unwrap_or_else(cores),
             shutdown_grace: reader.value(&s::SHUTDOWN_GRACE, reader::duration)?,
             log: reader.value(&s::LOG, |text| text.parse().ok())?,
             log_format: match reader.text(&s::LOG_FORMAT) {
@@ -167,7 +169,10 @@ impl Config {
 
     /// The epoch before the ledger has named its timeline.
     pub fn epoch(&self) -> Epoch {
-        Epoch { configured: self.claim_epoch, timeline: 0 }
+        Epoch {
+            configured: self.claim_epoch,
+            timeline: 0,
+        }
     }
 
     /// Refuses combinations that would lose or double events.
@@ -175,12 +180,19 @@ impl Config {
         let refuse = |sentence: String| Err(Wrong::Combination(sentence));
         if dev && !self.listen.ip().is_loopback() {
             let listen = self.listen;
-            return refuse(format!("HOOKGATE_LISTEN = {listen} is not accepted: dev secrets are public, so dev listens on loopback only; use `hookgate serve`"));
+            return refuse(format!(
+                "HOOKGATE_LISTEN = {listen} is not accepted: dev secrets are public, so dev listens on loopback only; use `hookgate serve`"
+            ));
         }
         if self.sources.is_empty() {
-            return refuse("no source is configured: set a secret, e.g. STRIPE_WEBHOOK_SECRET, or try `hookgate dev`".to_owned());
+            return refuse(
+                "no source is configured: set a secret, e.g. STRIPE_WEBHOOK_SECRET, or try `hookgate dev`"
+                    .to_owned(),
+            );
         }
-        self.sources.iter().try_for_each(|source| self.source_coherent(source))
+        self.sources
+            .iter()
+            .try_for_each(|source| self.source_coherent(source))
     }
 
     fn source_coherent(&self, source: &SourceConfig) -> Result<(), Wrong> {
@@ -198,7 +210,10 @@ impl Config {
                 source.provider.name()
             ),
             HandlerKind::Forward if source.provider.knowledge().batches => {
-                format!("source {name}: {} sends batches, which forward cannot answer: use inbox", source.provider.name())
+                format!(
+                    "source {name}: {} sends batches, which forward cannot answer: use inbox",
+                    source.provider.name()
+                )
             }
             HandlerKind::Forward | HandlerKind::Inbox => return Ok(()),
         };

@@ -48,15 +48,31 @@ impl Reader {
     /// [`Wrong::File`] if the file cannot be read, is not TOML, or has a key that no setting has: a
     /// misspelt setting must not be silently without effect.
     pub fn new(env: BTreeMap<String, String>, path: Option<&Path>) -> Result<Self, Wrong> {
-        let Some(path) = path else { return Ok(Self { env, ..Self::default() }) };
-        let wrong = |problem: String| Wrong::File { path: path.to_owned(), problem };
+        let Some(path) = path else {
+            return Ok(Self {
+                env,
+                ..Self::default()
+            });
+        };
+        let wrong = |problem: String| Wrong::File {
+            path: path.to_owned(),
+            problem,
+        };
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let file: toml::Table = text.parse().map_err(|error: toml::de::Error| wrong(located(&text, &error)))?;
+        let file: toml::Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| wrong(located(&text, &error)))?;
         let known = |key: &str| key == "sources" || setting::ALL.iter().any(|setting| setting.key() == key);
         if let Some(unknown) = file.keys().find(|key| !known(key)) {
-            return Err(wrong(format!("{unknown} is not a setting; `hookgate config show` lists them")));
+            return Err(wrong(format!(
+                "{unknown} is not a setting; `hookgate config show` lists them"
+            )));
         }
-        Ok(Self { env, file, path: Some(path.to_owned()) })
+        Ok(Self {
+            env,
+            file,
+            path: Some(path.to_owned()),
+        })
     }
 
     /// The environment.
@@ -91,7 +107,11 @@ impl Reader {
     ///
     /// # Errors
     /// [`Wrong::Value`] if `parse` does not take it.
-    pub fn optional<T>(&self, setting: &Setting, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Wrong> {
+    pub fn optional<T>(
+        &self,
+        setting: &Setting,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Wrong> {
         let (text, origin) = match self.text(setting) {
             Some(found) => found,
             None if setting.default.is_empty() => return Ok(None),
@@ -108,38 +128,50 @@ impl Reader {
     /// # Errors
     /// [`Wrong::Value`] if `parse` does not take it.
     pub fn value<T>(&self, setting: &Setting, parse: impl Fn(&str) -> Option<T>) -> Result<T, Wrong> {
-        Ok(self.optional(setting, parse)?.expect("the setting has a default, which its own parser takes"))
+        Ok(self
+            .optional(setting, parse)?
+            .expect("the setting has a default, which its own parser takes"))
     }
 }
 
 fn wrong(setting: &Setting, origin: String, text: &str) -> Wrong {
-    let value = if setting.secret { "(not shown)".to_owned() } else { format!("{text:?}") };
-    Wrong::Value { origin, value, accepts: setting.accepts.to_owned() }
+    let value = if setting.secret {
+        "(not shown)".to_owned()
+    } else {
+        format!("{text:?}")
+    };
+    Wrong::Value {
+        origin,
+        value,
+        accepts: setting.accepts.to_owned(),
+    }
 }
 
 /// Where the TOML error is, without quoting the line: it may hold a secret.
 fn located(text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+    let line = error
+        .span()
+        .map_or(0, |span| text[..span.start].matches('\n').count() + 1);
     format!("line {line}: {}", error.message())
 }
 
 /// A duration such as `100ms`, `2s`, `7d`.
-pub fn duration(text: &str) -> Option<Duration> {
+pub(super) fn duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text).ok()
 }
 
 /// A duration of at least `least`.
-pub fn duration_from(least: Duration) -> impl Fn(&str) -> Option<Duration> {
+pub(super) fn duration_from(least: Duration) -> impl Fn(&str) -> Option<Duration> {
     move |text| duration(text).filter(|value| *value >= least)
 }
 
 /// A whole number from 1.
-pub fn positive<T: std::str::FromStr + PartialOrd + From<u8>>(text: &str) -> Option<T> {
+pub(super) fn positive<T: std::str::FromStr + PartialOrd + From<u8>>(text: &str) -> Option<T> {
     text.parse().ok().filter(|number| *number >= T::from(1))
 }
 
 /// `on` or `off`.
-pub fn switch(text: &str) -> Option<bool> {
+pub(super) fn switch(text: &str) -> Option<bool> {
     match text {
         "on" => Some(true),
         "off" => Some(false),

@@ -104,5 +104,8 @@ settings! {
 /// The TOML key of a provider's secrets and of its secret file, by the name of the source.
 pub fn secret_variables(source: &str) -> [String; 2] {
     let stem = source.to_ascii_uppercase().replace('-', "_");
-    [format!("{stem}_WEBHOOK_SECRET"), format!("{stem}_WEBHOOK_SECRET_FILE")]
+    [
+        format!("{stem}_WEBHOOK_SECRET"),
+        format!("{stem}_WEBHOOK_SECRET_FILE"),
+    ]
 }

@@ -14,7 +14,10 @@ pub fn show(reader: &Reader, sources: &[SourceConfig]) -> String {
             None if setting.default.is_empty() => ("-".to_owned(), "absent".to_owned()),
             None => (setting.default.to_owned(), "default".to_owned()),
         };
-        text += &format!("{:<28} {:<24} {:<28} {}\n", setting.name, value, origin, setting.meaning);
+        text += &format!(
+            "{:<28} {:<24} {:<28} {}\n",
+            setting.name, value, origin, setting.meaning
+        );
     }
     for source in sources {
         text += &format!(

@@ -98,22 +98,32 @@ const LEASE_MARGIN: Duration = Duration::from_secs(5);
 
 /// All configured sources: those of the file, and one for each provider whose secret the environment has.
 /// In `dev`, every other provider is opened with its published dev secret.
-pub fn read(reader: &Reader, dev: bool) -> Result<Vec<SourceConfig>, Wrong> {
+pub(super) fn read(reader: &Reader, dev: bool) -> Result<Vec<SourceConfig>, Wrong> {
     let mut tables = tables(reader)?;
     for provider in Provider::ALL {
         let named = tables.iter().any(|(name, _)| name.as_str() == provider.name());
-        let given = setting::secret_variables(provider.name()).iter().any(|name| reader.env().contains_key(name));
+        let given = setting::secret_variables(provider.name())
+            .iter()
+            .any(|name| reader.env().contains_key(name));
         if !named && (given || dev) {
             let name = SourceName::parse(provider.name()).expect("provider names are source names");
             tables.push((name, SourceTable::default()));
         }
     }
-    tables.into_iter().map(|(name, table)| complete(reader, dev, name, table)).collect()
+    tables
+        .into_iter()
+        .map(|(name, table)| complete(reader, dev, name, table))
+        .collect()
 }
 
 fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {
-    let Some(sources) = reader.sources() else { return Ok(Vec::new()) };
-    let wrong = |problem: String| Wrong::File { path: reader.path(), problem };
+    let Some(sources) = reader.sources() else {
+        return Ok(Vec::new());
+    };
+    let wrong = |problem: String| Wrong::File {
+        path: reader.path(),
+        problem,
+    };
     let Some(sources) = sources.as_table() else {
         return Err(wrong("sources must be tables, e.g. [sources.stripe]".to_owned()));
     };
@@ -121,7 +131,10 @@ fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {
     for (name, table) in sources {
         let at = |problem: &str| wrong(format!("[sources.{name}]: {problem}"));
         let parsed = SourceName::parse(name).map_err(|bad| at(&bad.to_string()))?;
-        let table = table.clone().try_into().map_err(|error: toml::de::Error| at(error.message()))?;
+        let table = table
+            .clone()
+            .try_into()
+            .map_err(|error: toml::de::Error| at(error.message()))?;
         tables.push((parsed, table));
     }
     Ok(tables)
@@ -129,14 +142,20 @@ fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {
 
 fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) -> Result<SourceConfig, Wrong> {
     let provider_name = table.provider.as_deref().unwrap_or(name.as_str());
-    let provider: Provider = provider_name.parse().map_err(|unknown: hookgate_webhook::UnknownProvider| {
-        Wrong::Combination(format!("source {name} has provider {provider_name:?}: {unknown}"))
-    })?;
+    let provider: Provider =
+        provider_name
+            .parse()
+            .map_err(|unknown: hookgate_webhook::UnknownProvider| {
+                Wrong::Combination(format!("source {name} has provider {provider_name:?}: {unknown}"))
+            })?;
     let secrets = secrets(reader, dev, &name, provider, &table)?;
     let knowledge = provider.knowledge();
     let global_timeout = reader.optional(&setting::HANDLER_TIMEOUT, reader::duration)?;
     let budget_left = knowledge.answer_budget.saturating_sub(Duration::from_secs(1));
-    let handler_timeout = table.handler_timeout.or(global_timeout).unwrap_or(HANDLER_TIMEOUT.min(budget_left));
+    let handler_timeout = table
+        .handler_timeout
+        .or(global_timeout)
+        .unwrap_or(HANDLER_TIMEOUT.min(budget_left));
     let least = Duration::from_millis(100);
     let global_lease = reader.optional(&setting::CLAIM_LEASE, reader::duration_from(least))?;
     let global_bytes = reader.optional(&setting::MAX_BODY_BYTES, reader::positive)?;
@@ -144,10 +163,15 @@ fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) ->
     Ok(SourceConfig {
         provider,
         secrets,
-        handler: table.handler.map_or_else(|| reader.value(&setting::HANDLER, HandlerKind::parse), Ok)?,
+        handler: table
+            .handler
+            .map_or_else(|| reader.value(&setting::HANDLER, HandlerKind::parse), Ok)?,
         target: target(reader, &name, &table)?,
         handler_timeout,
-        claim_lease: table.claim_lease.or(global_lease).unwrap_or(handler_timeout + LEASE_MARGIN),
+        claim_lease: table
+            .claim_lease
+            .or(global_lease)
+            .unwrap_or(handler_timeout + LEASE_MARGIN),
         body_bytes_max: table.max_body_bytes.or(global_bytes).unwrap_or(default_bytes),
         name,
     })
@@ -172,14 +196,27 @@ fn secrets(
         let origin = format!("secret_file of [sources.{name}]");
         (from_file(path, &origin)?, origin)
     } else if dev {
-        (vec![provider.knowledge().dev_secret.into()], "the dev secret".to_owned())
+        (
+            vec![provider.knowledge().dev_secret.into()],
+            "the dev secret".to_owned(),
+        )
     } else {
         let [variable, file] = setting::secret_variables(name.as_str());
-        return Err(Wrong::Combination(format!("source {name} has no secret: set {variable} or {file}")));
+        return Err(Wrong::Combination(format!(
+            "source {name} has no secret: set {variable} or {file}"
+        )));
     };
-    if given.is_empty() || given.iter().any(|secret| secret.expose_secret().trim().is_empty()) {
+    if given.is_empty()
+        || given
+            .iter()
+            .any(|secret| secret.expose_secret().trim().is_empty())
+    {
         let accepts = "one or more secrets as the provider shows them, none empty".to_owned();
-        return Err(Wrong::Value { origin, value: "(not shown)".to_owned(), accepts });
+        return Err(Wrong::Value {
+            origin,
+            value: "(not shown)".to_owned(),
+            accepts,
+        });
     }
     Ok(given)
 }
@@ -195,7 +232,10 @@ fn from_file(path: &std::path::Path, origin: &str) -> Result<Vec<SecretString>, 
         value: format!("{:?}", path.display().to_string()),
         accepts: format!("a readable file with one secret a line ({error})"),
     })?;
-    Ok(split(text.trim(), '\n').into_iter().filter(|secret| !secret.expose_secret().is_empty()).collect())
+    Ok(split(text.trim(), '\n')
+        .into_iter()
+        .filter(|secret| !secret.expose_secret().is_empty())
+        .collect())
 }
 
 fn target(reader: &Reader, name: &SourceName, table: &SourceTable) -> Result<Option<TargetConfig>, Wrong> {
@@ -205,10 +245,18 @@ fn target(reader: &Reader, name: &SourceName, table: &SourceTable) -> Result<Opt
     };
     let Some(url) = url else { return Ok(None) };
     let http = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-    if !url.expose_secret().parse::<reqwest::Url>().is_ok_and(|url| http(&url)) {
+    if !url
+        .expose_secret()
+        .parse::<reqwest::Url>()
+        .is_ok_and(|url| http(&url))
+    {
         let origin = format!("target_url of source {name}");
         let accepts = setting::TARGET_URL.accepts.to_owned();
-        return Err(Wrong::Value { origin, value: "(not shown)".to_owned(), accepts });
+        return Err(Wrong::Value {
+            origin,
+            value: "(not shown)".to_owned(),
+            accepts,
+        });
     }
     let secret = match &table.target_secret {
         Some(secret) => Some(secret.clone()),
@@ -223,8 +271,12 @@ mod humantime_text {
 
     use serde::{Deserialize, Deserializer, de::Error};
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
         let text = String::deserialize(deserializer)?;
-        super::reader::duration(&text).map(Some).ok_or_else(|| D::Error::custom("expected a duration such as 10s"))
+        super::reader::duration(&text)
+            .map(Some)
+            .ok_or_else(|| D::Error::custom("expected a duration such as 10s"))
     }
 }

@@ -72,14 +72,20 @@ impl Forward {
 
     /// A waiter asks the ledger when it begins: it outranks the claim.
     async fn ledger_knows(&self, event: &NewEvent) -> bool {
-        let Some(ledger) = &self.stores.ledger else { return false };
-        let Ok(Some(entry)) = ledger.entry(&event.key).await else { return false };
+        let Some(ledger) = &self.stores.ledger else {
+            return false;
+        };
+        let Ok(Some(entry)) = ledger.entry(&event.key).await else {
+            return false;
+        };
         !matches!(entry.state, State::Running | State::Failed)
     }
 
     /// Runs the event if it is ours to run. `None`: somebody else runs it.
     async fn run_or_learn(&self, event: &NewEvent, hold: &Hold) -> Option<Handled> {
-        let Some(ledger) = &self.stores.ledger else { return self.run_by_claim(event, hold).await };
+        let Some(ledger) = &self.stores.ledger else {
+            return self.run_by_claim(event, hold).await;
+        };
         match ledger.begin(event, self.terms.lease).await {
             Ok(Begun::Run(lease)) => Some(self.run(event, hold, &lease).await),
             Ok(Begun::Running) => None,
@@ -130,7 +136,11 @@ impl Forward {
 
     /// The target took it; the ledger must learn that, or a later copy runs again once the lease has ended.
     async fn finish(&self, lease: &Lease) -> Handled {
-        let ledger = self.stores.ledger.clone().expect("a ledger lease comes from a ledger");
+        let ledger = self
+            .stores
+            .ledger
+            .clone()
+            .expect("a ledger lease comes from a ledger");
         match ledger.finish(lease).await {
             Ok(Settled::Committed) => Handled::Accepted,
             Ok(Settled::Lost) => {
@@ -151,8 +161,15 @@ impl Forward {
 
     /// The target did not take it: the provider's next try owns it, or, where none will come, our workers.
     async fn release(&self, lease: &Lease, failure: &TargetFailure) -> Handled {
-        let ledger = self.stores.ledger.as_ref().expect("a ledger lease comes from a ledger");
-        match (ledger.release(lease, &failure.to_string(), self.on_failure).await, self.on_failure) {
+        let ledger = self
+            .stores
+            .ledger
+            .as_ref()
+            .expect("a ledger lease comes from a ledger");
+        match (
+            ledger.release(lease, &failure.to_string(), self.on_failure).await,
+            self.on_failure,
+        ) {
             (Ok(Settled::Committed), OnFailure::WorkerRetries(_)) => Handled::Accepted,
             (Ok(_), _) => Handled::Failed,
             (Err(_), _) => Handled::Unavailable,
@@ -180,8 +197,14 @@ impl Forward {
             _ => self.target.post(&outgoing).await,
         };
         let source = event.key.source.as_str();
-        observe(&self.metrics.handler_seconds.with_label_values(&[source]), started.elapsed());
-        self.metrics.attempts.with_label_values(&[source, if result.is_ok() { "done" } else { "retry" }]).inc();
+        observe(
+            &self.metrics.handler_seconds.with_label_values(&[source]),
+            started.elapsed(),
+        );
+        self.metrics
+            .attempts
+            .with_label_values(&[source, if result.is_ok() { "done" } else { "retry" }])
+            .inc();
         if let Err(failure) = &result {
             tracing::warn!(event.key = %event.key, "{}: {failure}", event.key);
         }
@@ -191,7 +214,10 @@ impl Forward {
 
 /// Renews a claim three times a lease, so that one lost renewal does not lose the claim. Once lost it stays
 /// lost: the close will find that out and change nothing.
-async fn keep_alive(claims: &Arc<GuardedClaims>, mut claim: hookgate_claim::Lease) -> std::convert::Infallible {
+async fn keep_alive(
+    claims: &Arc<GuardedClaims>,
+    mut claim: hookgate_claim::Lease,
+) -> std::convert::Infallible {
     loop {
         tokio::time::sleep(claim.terms.lease / 3).await;
         if !claims.renew(&mut claim).await {

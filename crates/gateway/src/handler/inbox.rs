@@ -17,7 +17,11 @@ pub struct Inbox {
 impl Inbox {
     /// Without a consumer, events are kept as finished: they can be replayed when there is one.
     pub fn new(ledger: Arc<GuardedLedger>, has_consumer: bool) -> Self {
-        let queue = if has_consumer { Queue::ForWorker } else { Queue::Finished("no_consumer") };
+        let queue = if has_consumer {
+            Queue::ForWorker
+        } else {
+            Queue::Finished("no_consumer")
+        };
         Self { ledger, queue }
     }
 

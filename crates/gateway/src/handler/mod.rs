@@ -10,7 +10,7 @@ use hookgate_ledger::NewEvent;
 
 pub use forward::Forward;
 pub use inbox::Inbox;
-pub use waiting::{Waiters, Waited};
+pub use waiting::{Waited, Waiters};
 
 /// How a source's events are handled.
 pub enum Handler {

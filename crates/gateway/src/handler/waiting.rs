@@ -44,12 +44,18 @@ pub struct Waiters {
 impl Waiters {
     /// Nobody waits yet.
     pub fn new(stores: Stores) -> Arc<Self> {
-        Arc::new(Self { stores, places: Arc::new(Semaphore::new(WAITERS_MAX)), pollers: Mutex::default() })
+        Arc::new(Self {
+            stores,
+            places: Arc::new(Semaphore::new(WAITERS_MAX)),
+            pollers: Mutex::default(),
+        })
     }
 
     /// Waits until the key is done or free, at most until `deadline`.
     pub async fn wait(self: &Arc<Self>, key: &EventKey, deadline: Instant) -> Waited {
-        let Some(_place) = self.place() else { return Waited::Refused };
+        let Some(_place) = self.place() else {
+            return Waited::Refused;
+        };
         let mut seen = self.join(key);
         match tokio::time::timeout_at(deadline, seen.wait_for(|sight| *sight != Sight::InFlight)).await {
             Ok(Ok(sight)) if *sight == Sight::Done => Waited::Done,
@@ -85,7 +91,7 @@ impl Waiters {
             if sight != Sight::InFlight || tell.receiver_count() <= 1 {
                 pollers.remove(&key);
                 drop(pollers);
-                tell.send_replace(sight);
+                let _earlier = tell.send_replace(sight);
                 return;
             }
         }
@@ -98,7 +104,9 @@ impl Waiters {
         {
             return sight;
         }
-        let Some(ledger) = &self.stores.ledger else { return Sight::InFlight };
+        let Some(ledger) = &self.stores.ledger else {
+            return Sight::InFlight;
+        };
         match ledger.entry(key).await {
             Ok(Some(entry)) if entry.state == State::Running && !entry.lease_ended => Sight::InFlight,
             Ok(Some(entry)) if matches!(entry.state, State::Running | State::Failed) => Sight::Free,

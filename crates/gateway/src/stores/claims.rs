@@ -143,7 +143,10 @@ impl GuardedClaims {
         call: impl Future<Output = Result<T, Unavailable>>,
     ) -> Result<T, Unavailable> {
         if self.breaker.is_open() {
-            return Err(Unavailable { cause: "circuit open".to_owned(), possible: None });
+            return Err(Unavailable {
+                cause: "circuit open".to_owned(),
+                possible: None,
+            });
         }
         let result = call.await;
         match &result {
@@ -163,7 +166,9 @@ impl GuardedClaims {
         let guarded = Arc::clone(self);
         tokio::spawn(async move {
             let breaker = Arc::clone(&guarded.breaker);
-            breaker.recover(guarded.stop.clone(), || guarded.claims.probe()).await;
+            breaker
+                .recover(guarded.stop.clone(), || guarded.claims.probe())
+                .await;
             if guarded.is_up() {
                 guarded.metrics.claims_up.set(1);
                 tracing::info!("the claim store answers again");
@@ -175,7 +180,12 @@ impl GuardedClaims {
         let now = clock::since_epoch().as_secs();
         let before = self.warned_at.load(Ordering::Relaxed);
         let due = now.saturating_sub(before) >= WARN_INTERVAL_SECONDS;
-        if due && self.warned_at.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        if due
+            && self
+                .warned_at
+                .compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
             tracing::warn!(cause = %unavailable.cause, "the claim store cannot answer; deciding without it");
         }
     }

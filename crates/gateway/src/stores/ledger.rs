@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookgate_ledger::{
-    Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure, Outcome,
-    PostgresLedger, Queue, Settled, SqliteLedger, State,
+    Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
+    Outcome, PostgresLedger, Queue, Settled, SqliteLedger, State,
 };
 use hookgate_webhook::EventKey;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,10 @@ pub struct GuardedLedger {
 }
 
 pub(super) async fn open(config: &Config) -> Result<Option<Arc<dyn Ledger>>, LedgerError> {
-    let limits = Limits { append: config.ledger_timeout, ..Limits::default() };
+    let limits = Limits {
+        append: config.ledger_timeout,
+        ..Limits::default()
+    };
     Ok(match &config.ledger {
         LedgerStore::None => None,
         LedgerStore::Sqlite(path) => Some(Arc::new(SqliteLedger::open(path, limits).await?)),
@@ -36,15 +39,12 @@ pub(super) async fn open(config: &Config) -> Result<Option<Arc<dyn Ledger>>, Led
 impl GuardedLedger {
     pub(super) fn new(ledger: Arc<dyn Ledger>, metrics: Arc<Metrics>, stop: CancellationToken) -> Arc<Self> {
         metrics.ledger_up.set(1);
-        Arc::new(Self { ledger, breaker: Arc::default(), metrics, stop })
-    }
-
-    /// Brings the schema up to date; past the breaker, since it may take longer than any request.
-    ///
-    /// # Errors
-    /// [`LedgerError`] as it came.
-    pub async fn migrate(&self) -> Result<(), LedgerError> {
-        self.ledger.migrate().await
+        Arc::new(Self {
+            ledger,
+            breaker: Arc::default(),
+            metrics,
+            stop,
+        })
     }
 
     /// Makes the ledger ready at start. One that is away now does not stop the start: the circuit opens,
@@ -66,7 +66,11 @@ impl GuardedLedger {
     }
 
     async fn prepare(&self, migrate: bool) -> Result<(), LedgerError> {
-        if migrate { self.ledger.migrate().await } else { self.ledger.probe().await }
+        if migrate {
+            self.ledger.migrate().await
+        } else {
+            self.ledger.probe().await
+        }
     }
 
     /// Appends one event.
@@ -102,11 +106,6 @@ impl GuardedLedger {
         self.guard(self.ledger.fetch(want)).await
     }
 
-    /// Extends a run's lease.
-    pub async fn heartbeat(self: &Arc<Self>, lease: &Lease, extend: Duration) -> Result<Settled, LedgerError> {
-        self.guard(self.ledger.heartbeat(lease, extend)).await
-    }
-
     /// Ends a run.
     pub async fn settle(
         self: &Arc<Self>,
@@ -138,13 +137,17 @@ impl GuardedLedger {
 
     /// Refreshes the queue gauges. A ledger that is away keeps the last known values.
     pub(super) async fn measure_depth(self: &Arc<Self>) {
-        let Ok((depth, oldest)) = self.guard(self.ledger.depth()).await else { return };
+        let Ok((depth, oldest)) = self.guard(self.ledger.depth()).await else {
+            return;
+        };
         for state in State::ALL {
             let rows = depth.get(&state).copied().unwrap_or_default();
             let gauge = self.metrics.queue_events.with_label_values(&[state.as_str()]);
             gauge.set(i64::try_from(rows).unwrap_or(i64::MAX));
         }
-        self.metrics.queue_oldest_seconds.set(i64::try_from(oldest.as_secs()).unwrap_or(i64::MAX));
+        self.metrics
+            .queue_oldest_seconds
+            .set(i64::try_from(oldest.as_secs()).unwrap_or(i64::MAX));
     }
 
     pub(super) async fn close(&self) {
@@ -179,7 +182,9 @@ impl GuardedLedger {
         let guarded = Arc::clone(self);
         tokio::spawn(async move {
             let breaker = Arc::clone(&guarded.breaker);
-            breaker.recover(guarded.stop.clone(), || guarded.prepare(migrate)).await;
+            breaker
+                .recover(guarded.stop.clone(), || guarded.prepare(migrate))
+                .await;
             if guarded.is_up() {
                 guarded.metrics.ledger_up.set(1);
                 tracing::info!("the ledger answers again");

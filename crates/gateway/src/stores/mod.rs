@@ -42,10 +42,16 @@ pub enum Unusable {
 
 impl Stores {
     /// Opens both. Neither needs to be reachable now: a gateway starts while its stores are down.
-    pub async fn open(config: &Config, metrics: &Arc<Metrics>, stop: &CancellationToken) -> Result<Self, Unusable> {
-        let claims = claims::open(config)?.map(|claims| GuardedClaims::new(claims, Arc::clone(metrics), stop.clone()));
-        let ledger =
-            ledger::open(config).await?.map(|ledger| GuardedLedger::new(ledger, Arc::clone(metrics), stop.clone()));
+    pub async fn open(
+        config: &Config,
+        metrics: &Arc<Metrics>,
+        stop: &CancellationToken,
+    ) -> Result<Self, Unusable> {
+        let claims =
+            claims::open(config)?.map(|claims| GuardedClaims::new(claims, Arc::clone(metrics), stop.clone()));
+        let ledger = ledger::open(config)
+            .await?
+            .map(|ledger| GuardedLedger::new(ledger, Arc::clone(metrics), stop.clone()));
         Ok(Self { claims, ledger })
     }
 
@@ -68,18 +74,28 @@ impl Stores {
     /// timeline (a promotion or a restore), voids all earlier done marks.
     pub async fn watch(&self, configured_epoch: u32, stop: CancellationToken) {
         let Some(ledger) = &self.ledger else { return };
-        let mut epoch = Epoch { configured: configured_epoch, timeline: 0 };
+        let mut epoch = Epoch {
+            configured: configured_epoch,
+            timeline: 0,
+        };
         loop {
             ledger.measure_depth().await;
             let timeline = ledger.timeline();
             if timeline != epoch.timeline && timeline != 0 {
-                tracing::info!(timeline, "the ledger is on timeline {timeline}; done marks of others are void");
+                tracing::info!(
+                    timeline,
+                    "the ledger is on timeline {timeline}; done marks of others are void"
+                );
                 epoch.timeline = timeline;
                 if let Some(claims) = &self.claims {
                     claims.set_epoch(epoch.clone());
                 }
             }
-            if stop.run_until_cancelled(tokio::time::sleep(WATCH_INTERVAL)).await.is_none() {
+            if stop
+                .run_until_cancelled(tokio::time::sleep(WATCH_INTERVAL))
+                .await
+                .is_none()
+            {
                 return;
             }
         }

@@ -1,0 +1,174 @@
+//! The gateway under test: one or several replicas of the real binary on free ports, with their stores.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use hookgate_harness::Process;
+use serde_json::Value;
+
+/// One running process of the gateway.
+pub struct Replica {
+    process: Process,
+    public: String,
+    admin: String,
+    client: reqwest::Client,
+}
+
+/// One HTTP answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// Header lines by lower-case name.
+    pub headers: BTreeMap<String, String>,
+    /// The body as JSON; null if it is none.
+    pub json: Value,
+}
+
+/// The gateway binary with nothing of this process's environment but `PATH`.
+pub fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hookgate"));
+    command.args(arguments).env_clear();
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    command
+}
+
+impl Replica {
+    /// Starts `hookgate serve` and waits until it listens.
+    pub async fn serve(settings: &[(&str, &str)]) -> Self {
+        Self::start("serve", settings).await
+    }
+
+    /// Starts a role and waits until it listens.
+    pub async fn start(role: &str, settings: &[(&str, &str)]) -> Self {
+        let mut command = command(&[role]);
+        command
+            .env("HOOKGATE_LISTEN", "127.0.0.1:0")
+            .env("HOOKGATE_ADMIN_LISTEN", "127.0.0.1:0");
+        command.envs(settings.iter().copied());
+        let process = Process::spawn(command);
+        let line = process
+            .wait_for_line(|line| line.contains("probes and metrics on "))
+            .await;
+        // JSON or pretty, the message is the same sentence.
+        let address = |before: &str| {
+            let rest = line.split(before).nth(1)?;
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':')?;
+            Some(rest[..end].trim_end_matches(['.', ':']).to_owned())
+        };
+        let admin = address("probes and metrics on ").expect("the start names the admin address");
+        let public = address("listening on ").unwrap_or_default();
+        Self {
+            process,
+            public,
+            admin,
+            client: reqwest::Client::new(),
+        }
+    }
+
+    /// The child process: signals, lines, exit.
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// `127.0.0.1:port` of the public listener.
+    pub fn public(&self) -> &str {
+        &self.public
+    }
+
+    /// `http://…/webhooks/<source>`.
+    pub fn url(&self, source: &str) -> String {
+        format!("http://{}/webhooks/{source}", self.public)
+    }
+
+    /// Posts a body with headers to a source.
+    pub async fn post(
+        &self,
+        source: &str,
+        headers: &[(String, String)],
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
+        let mut request = self.client.post(self.url(source)).body(body);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        Answer::of(request.send().await.expect("the gateway answers")).await
+    }
+
+    /// Posts a signed delivery.
+    pub async fn deliver(&self, delivery: &crate::provider::Signed) -> Answer {
+        self.post(&delivery.source, &delivery.headers, delivery.body.clone())
+            .await
+    }
+
+    /// A page of the admin listener.
+    pub async fn admin(&self, path: &str) -> (u16, String) {
+        let answer = self
+            .client
+            .get(format!("http://{}{path}", self.admin))
+            .send()
+            .await;
+        let answer = answer.expect("the admin listener answers");
+        (
+            answer.status().as_u16(),
+            answer.text().await.expect("the admin listener sends text"),
+        )
+    }
+
+    /// The value of one series, e.g. `hookgate_deliveries_total{outcome="accepted",source="stripe"}` (labels
+    /// in alphabetical order); 0 if it is not there.
+    pub async fn metric(&self, series: &str) -> f64 {
+        let (_, text) = self.admin("/metrics").await;
+        let found = text
+            .lines()
+            .find_map(|line| line.strip_prefix(series)?.trim().parse().ok());
+        found.unwrap_or_default()
+    }
+
+    /// Deliveries of a source by outcome.
+    pub async fn deliveries(&self, source: &str, outcome: &str) -> f64 {
+        self.metric(&format!(
+            "hookgate_deliveries_total{{outcome=\"{outcome}\",source=\"{source}\"}}"
+        ))
+        .await
+    }
+
+    /// Sends SIGTERM and waits for the exit code.
+    pub async fn stop(&self) -> Option<i32> {
+        self.process.signal("TERM");
+        self.process.wait_exit().await
+    }
+}
+
+impl Answer {
+    async fn of(response: reqwest::Response) -> Self {
+        let status = response.status().as_u16();
+        let headers = response.headers().iter();
+        let headers = headers
+            .map(|(name, value)| {
+                (
+                    name.to_string(),
+                    String::from_utf8_lossy(value.as_bytes()).into_owned(),
+                )
+            })
+            .collect();
+        let body = response.bytes().await.expect("the answer has a body");
+        Self {
+            status,
+            headers,
+            json: serde_json::from_slice(&body).unwrap_or_default(),
+        }
+    }
+
+    /// Whether it is 200 and says so of a fresh (`false`) or known (`true`) event.
+    pub fn is_ok(&self, duplicate: bool) -> bool {
+        self.status == 200 && self.json["received"] == true && self.json["duplicate"] == duplicate
+    }
+
+    /// The contract's word for a refusal.
+    pub fn error(&self) -> &str {
+        self.json["error"].as_str().unwrap_or_default()
+    }
+}

@@ -177,7 +177,7 @@ impl<'shared> Connection<'shared> {
         let open = armed
             .wait_for(|armed| armed.fault != Fault::Blackhole)
             .await
-            .is_ok_and(|a| a.fault != Fault::Refuse);
+            .is_ok_and(|armed| armed.fault != Fault::Refuse);
         let server = if open {
             TcpStream::connect(shared.upstream).await.ok()
         } else {
@@ -215,6 +215,8 @@ impl<'shared> Connection<'shared> {
             _ => {}
         }
         tokio::select! {
+            // A fault that was set before a client sent something strikes it.
+            biased;
             changed = armed.changed() => Ok(changed.map_or(Next::Close, |()| Next::GoOn)),
             read = self.client.read(&mut buffers.command) => match read? {
                 0 => Ok(Next::Close),

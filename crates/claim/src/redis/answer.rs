@@ -1,6 +1,6 @@
 //! What the server answered, or why it did not; whether a command may have taken effect unseen.
 
-use std::io;
+use std::time::Duration;
 
 use redis::{RedisError, ServerError, Value as Reply};
 
@@ -28,7 +28,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    pub(super) fn silence(limit: std::time::Duration) -> Self {
+    pub(super) fn silence(limit: Duration) -> Self {
         Self::Unanswered {
             cause: format!("no answer within {limit:?}"),
             dropped: false,
@@ -36,12 +36,13 @@ impl Failure {
     }
 
     /// From an error that the connection itself reported after a command was handed to it.
-    pub(super) fn of_sent(error: &RedisError) -> Self {
+    pub(super) fn of_sent(error: &RedisError, limit: Duration) -> Self {
         match error.code() {
             Some(_) => Self::Refused(cause(error)),
+            None if error.is_timeout() => Self::silence(limit),
             None => Self::Unanswered {
                 cause: cause(error),
-                dropped: !error.is_timeout(),
+                dropped: true,
             },
         }
     }
@@ -89,16 +90,14 @@ impl Failure {
     }
 }
 
-/// A short text without addresses or secrets, which `Display` of the error may hold.
+/// A short text without addresses or secrets, which the error's own text may hold.
 pub(super) fn cause(error: &RedisError) -> String {
-    use std::error::Error as _;
-    let io = error
-        .source()
-        .and_then(|source| source.downcast_ref::<io::Error>());
-    match (error.code(), io) {
-        (Some(code), _) => code.to_owned(),
-        (None, Some(io)) => io.kind().to_string(),
-        (None, None) => error.category().to_owned(),
+    match error.code() {
+        Some(code) => code.to_owned(),
+        None if error.is_timeout() => "no answer in time".to_owned(),
+        None if error.is_connection_refusal() => "connection refused".to_owned(),
+        None if error.is_connection_dropped() => "connection lost".to_owned(),
+        None => error.category().to_owned(),
     }
 }
 

@@ -36,7 +36,7 @@ impl Lanes {
     pub(super) fn new(settings: RedisSettings) -> Result<Self, BadRedisUrl> {
         let count = settings.connections.max(1);
         let limit = settings.timeout;
-        let source = Arc::new(Source::new(settings)?);
+        let source = Arc::new(settings.into_source()?);
         let lanes = (0..count)
             .map(|_| Arc::new(Lane::new(Arc::clone(&source))))
             .collect();
@@ -128,7 +128,7 @@ impl Lane {
                 }
                 return Ok(answer);
             }
-            Ok(Err(error)) => Failure::of_sent(&error),
+            Ok(Err(error)) => Failure::of_sent(&error, limit),
             Err(_) => Failure::silence(limit),
         };
         self.leave(&link);

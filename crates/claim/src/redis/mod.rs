@@ -79,7 +79,10 @@ impl RedisClaims {
     async fn take(&self, lease: &Lease) -> Result<Option<Held>, Failure> {
         if !self.before_7.load(Ordering::Relaxed) {
             match self.set_or_get(lease).await {
-                Err(Failure::UnknownSyntax) => self.before_7.store(true, Ordering::Relaxed),
+                Err(Failure::UnknownSyntax) => {
+                    tracing::info!("Redis is older than 7.0: duplicates take two round trips");
+                    self.before_7.store(true, Ordering::Relaxed);
+                }
                 outcome => return outcome,
             }
         }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use deadpool_redis::sentinel;
 use deadpool_redis::sentinel::{SentinelNodeConnectionInfo, SentinelServerType, TlsMode};
-use deadpool_redis::{Hook, HookError, sentinel};
 use redis::cluster::ClusterClient;
 use redis::{AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -114,6 +114,9 @@ impl RedisSettings {
             ConnectionAddr::Unix(_) if self.mode != RedisMode::Single => {
                 Err(self.bad(index, "a Unix socket needs the mode single"))
             }
+            ConnectionAddr::TcpTls { insecure: true, .. } => {
+                Err(self.bad(index, "TLS without a check of the certificate is not offered"))
+            }
             _ => Ok(node),
         }
     }
@@ -128,14 +131,13 @@ impl RedisSettings {
 
     fn single(self, mut nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
         let config = AsyncConnectionConfig::new()
-            .set_response_timeout(Some(self.timeout))
-            .set_connection_timeout(None) // the lane limits the whole of it
+            // The lanes limit both.
+            .set_response_timeout(None)
+            .set_connection_timeout(None)
             .set_pipeline_buffer_size(UNWRITTEN_MAX);
         let manager = deadpool_redis::Manager::new_with_config(nodes.remove(0), config);
         let manager = manager.map_err(|_| self.refused())?;
-        let pool = deadpool_redis::Pool::builder(manager)
-            .max_size(self.pooled_max())
-            .pre_recycle(Hook::sync_fn(|_, _| Err(HookError::message(LEFT))));
+        let pool = deadpool_redis::Pool::builder(manager).max_size(self.pooled_max());
         Ok(Source::Single(pool.build().map_err(|_| self.refused())?))
     }
 
@@ -143,23 +145,15 @@ impl RedisSettings {
         let first = nodes[0].clone();
         let login = SentinelLogin::of(&self.urls[0]);
         let sentinels = nodes.into_iter().map(|node| login.onto(node)).collect::<Vec<_>>();
-        let tls_mode = match first.addr() {
-            ConnectionAddr::TcpTls { insecure: true, .. } => Some(TlsMode::Insecure),
-            ConnectionAddr::TcpTls { .. } => Some(TlsMode::Secure),
-            _ => None,
-        };
+        let tls = matches!(first.addr(), ConnectionAddr::TcpTls { .. });
         let servers = SentinelNodeConnectionInfo {
-            tls_mode,
+            tls_mode: tls.then_some(TlsMode::Secure),
             redis_connection_info: Some(first.redis_settings().clone().into()),
         };
         let manager =
             sentinel::Manager::new(sentinels, login.master, Some(servers), SentinelServerType::Master);
         let manager = manager.map_err(|_| self.refused())?;
-        let pool = sentinel::Pool::builder(manager)
-            .max_size(self.pooled_max())
-            .pre_recycle(sentinel::Hook::sync_fn(|_, _| {
-                Err(sentinel::HookError::message(LEFT))
-            }));
+        let pool = sentinel::Pool::builder(manager).max_size(self.pooled_max());
         Ok(Source::Sentinel(
             pool.build().map_err(|_| self.refused())?,
             self.timeout,
@@ -183,9 +177,6 @@ impl RedisSettings {
         self.bad(0, "the URLs do not agree in user, password, db or TLS")
     }
 }
-
-/// Why the pool must not hand out a connection again that came back.
-const LEFT: &str = "a connection that was left is not used again";
 
 /// What the first URL's query says about the Sentinels themselves.
 struct SentinelLogin {

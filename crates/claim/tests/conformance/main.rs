@@ -1,6 +1,9 @@
 //! One suite for every claim store: the same properties on memory and on each form of Redis.
 
-#![allow(clippy::unwrap_used, reason = "all of this is test code, where a panic is the finding")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "all of this is test code, where a panic is the finding"
+)]
 
 mod properties;
 

@@ -1,0 +1,146 @@
+//! The server answers, but not what a claim needs: unavailable with its short reason, and never done.
+
+use hookgate_claim::{Claim, Claims, Ownership, Sight};
+use hookgate_harness::{Fault, Proxy, RedisServer};
+
+use super::{AMPLE, TERMS, claims, key, on_one_connection, unavailable, url_of, won};
+
+const KEY: &str = "webhook:stripe:evt_1";
+
+/// What an operator must grant, as the documentation says.
+const GRANTS: &str = "~webhook:* +set +get +pttl +expire +del +eval +evalsha +info";
+
+async fn check_refused(url: String, cause: &str) {
+    let refused = unavailable(&claims(url, AMPLE), "evt_1").await;
+    assert_eq!(refused.cause, cause);
+    assert!(refused.possible.is_none(), "nothing was stored");
+    assert!(!format!("{refused:?} {refused}").contains("s3cret"));
+}
+
+fn with_login(server: &RedisServer, login: &str) -> String {
+    format!("redis://{login}@127.0.0.1:{}", server.port())
+}
+
+/// A server with a user `gate` whose password is `s3cret`.
+async fn with_user(grants: &str) -> RedisServer {
+    let server = RedisServer::start().await;
+    let user = ["ACL", "SETUSER", "gate", "on", ">s3cret"]
+        .into_iter()
+        .chain(grants.split(' '));
+    assert_eq!(server.cli(&user.collect::<Vec<_>>()), "OK");
+    server
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_told_without_showing_it() {
+    let server = RedisServer::start_with(&["--requirepass", "right"]).await;
+    check_refused(server.url(), "NOAUTH").await;
+    check_refused(with_login(&server, ":s3cret"), "authentication failed").await;
+    let _ = won(&claims(with_login(&server, ":right"), AMPLE), "evt_1").await;
+}
+
+#[tokio::test]
+async fn a_user_with_the_documented_grants_can_do_everything() {
+    let server = with_user(GRANTS).await;
+    let claims = claims(with_login(&server, "gate:s3cret"), AMPLE);
+    let mut lease = won(&claims, "evt_1").await;
+    assert_eq!(claims.renew(&mut lease).await.unwrap(), Ownership::Kept);
+    assert_eq!(claims.release(&lease).await.unwrap(), Ownership::Kept);
+    let lease = won(&claims, "evt_1").await;
+    assert_eq!(server.cli(&["PERSIST", KEY]), "1");
+    assert!(won(&claims, "evt_1").await.taken_over);
+    assert_eq!(claims.finish(&lease).await.unwrap(), Ownership::Lost);
+    claims.mark_done(&key("evt_1"), TERMS.ttl).await.unwrap();
+    assert_eq!(claims.look(&key("evt_1")).await.unwrap(), Sight::Done);
+    claims.probe().await.unwrap();
+    assert_eq!(claims.eviction_policy().await.as_deref(), Some("noeviction"));
+}
+
+#[tokio::test]
+async fn a_user_without_the_grants_is_told_so() {
+    let server = with_user("~other:* +@all").await;
+    check_refused(with_login(&server, "gate:s3cret"), "NOPERM").await;
+}
+
+#[tokio::test]
+async fn a_replica_refuses_writes() {
+    let primary = RedisServer::start().await;
+    let replica = RedisServer::start_replica_of(&primary).await;
+    check_refused(replica.url(), "READONLY").await;
+    assert!(claims(replica.url(), AMPLE).probe().await.is_err());
+}
+
+#[tokio::test]
+async fn a_full_server_refuses_claims_but_lets_go_of_them() {
+    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]).await;
+    let claims = claims(server.url(), AMPLE);
+    let lease = won(&claims, "evt_held").await;
+    assert_eq!(server.cli(&["CONFIG", "SET", "maxmemory", "1"]), "OK");
+    check_refused(server.url(), "OOM").await;
+    assert!(claims.probe().await.is_err());
+    assert_eq!(claims.release(&lease).await.unwrap(), Ownership::Kept);
+}
+
+#[tokio::test]
+async fn a_loading_server_is_unavailable() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::start(server.addr()).await;
+    let claims = on_one_connection(url_of(&proxy), AMPLE);
+    let loading = "-LOADING Redis is loading the dataset in memory\r\n";
+    proxy.set_for(b"NX", Fault::ReplyWith(loading.repeat(2).into_bytes()));
+    assert_eq!(unavailable(&claims, "evt_1").await.cause, "LOADING");
+    let _ = won(&claims, "evt_1").await;
+}
+
+#[tokio::test]
+async fn a_key_of_another_type_is_unknown_and_not_done() {
+    let server = RedisServer::start().await;
+    server.cli(&["LPUSH", KEY, "d:0-0"]);
+    for claims in [
+        claims(server.url(), AMPLE),
+        claims(server.url(), AMPLE).assuming_redis_before_7(),
+    ] {
+        let unknown = unavailable(&claims, "evt_1").await;
+        assert_eq!(unknown.cause, "WRONGTYPE");
+        assert!(unknown.possible.is_none());
+        assert!(claims.look(&key("evt_1")).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_read_is_unknown_and_not_done() {
+    let server = RedisServer::start().await;
+    let claims = claims(server.url(), AMPLE);
+    for value in [
+        "",
+        "done",
+        "1",
+        "d:1",
+        "d:0-0 ",
+        "D:0-0",
+        "i:0-0:1:1",
+        "\u{1f980}",
+        "e:0-0",
+    ] {
+        server.cli(&["SET", KEY, value]);
+        let unknown = unavailable(&claims, "evt_1").await;
+        assert!(unknown.possible.is_none(), "{value:?}");
+        assert!(claims.look(&key("evt_1")).await.is_err(), "{value:?}");
+        assert_eq!(server.cli(&["GET", KEY]), value, "what is not ours stays");
+    }
+    // What the ledger knows to be done may be said over anything.
+    claims.mark_done(&key("evt_1"), TERMS.ttl).await.unwrap();
+    assert!(matches!(
+        claims.claim(&key("evt_1"), TERMS).await.unwrap(),
+        Claim::Done
+    ));
+}
+
+#[tokio::test]
+async fn the_eviction_policy_is_told() {
+    let server = RedisServer::start_with(&["--maxmemory-policy", "allkeys-lru"]).await;
+    assert_eq!(
+        claims(server.url(), AMPLE).eviction_policy().await.as_deref(),
+        Some("allkeys-lru")
+    );
+}

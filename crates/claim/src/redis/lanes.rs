@@ -72,11 +72,15 @@ impl Lanes {
 
     /// Runs a script, giving the server its text if it does not know it.
     pub(super) async fn run(&self, call: Call) -> Result<Answer, Failure> {
-        let answer = self.send(&call.by_hash()).await?;
-        if !answer.lacks_script() {
-            return Ok(answer);
+        let by_hash = self.send(&call.by_hash()).await?;
+        if !by_hash.lacks_script() {
+            return Ok(by_hash);
         }
-        self.send(&call.by_text()).await
+        let by_text = self.send(&call.by_text()).await?;
+        Ok(Answer {
+            resent: by_hash.resent || by_text.resent,
+            ..by_text
+        })
     }
 
     /// Lets all connections end and makes no more.

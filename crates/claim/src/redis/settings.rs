@@ -30,9 +30,9 @@ pub struct RedisSettings {
     /// What the URLs lead to.
     pub mode: RedisMode,
     /// `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS; more than one only for Sentinel and
-    /// cluster. With Sentinel the hosts are the Sentinels, user, password and db are those of
-    /// the servers behind them, and the first URL may add `?master=<name>` (default `mymaster`) and
-    /// `&sentinel_user=<user>&sentinel_password=<password>` for Sentinels that want a log-in themselves.
+    /// cluster. With Sentinel the hosts are the Sentinels; user, password and db are those of the servers
+    /// behind them. The first of these URLs may name the primary, `?master=<name>` (default `mymaster`), and
+    /// the log-in of the Sentinels themselves, `&sentinel_user=<user>&sentinel_password=<password>`.
     pub urls: Vec<SecretString>,
     /// Limit of every command, connecting included; 100 ms by default.
     pub timeout: Duration,

@@ -10,6 +10,7 @@ mod faults;
 mod refusals;
 mod settings;
 mod takeover;
+mod tls;
 mod wire;
 
 use std::time::Duration;

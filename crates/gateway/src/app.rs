@@ -107,7 +107,7 @@ impl App {
             worker,
             stop,
             hurry,
-        } = assembly::assemble(config, roles.work).await?;
+        } = assembly::assemble(config, roles.work)?;
         let stores = receiver.stores.clone();
         if let Some(ledger) = &stores.ledger {
             ledger.start(config.migrate).await.map_err(Unusable::from)?;

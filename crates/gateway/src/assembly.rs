@@ -37,14 +37,14 @@ pub struct Assembly {
 ///
 /// # Errors
 /// [`StartError`] with one sentence for the operator.
-pub async fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
+pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
     // One TLS library for every client; a second call finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
     let metrics = Arc::new(Metrics::new(
         config.sources.iter().map(|source| source.name.as_str()),
     )?);
-    let stores = Stores::open(config, &metrics, &stop).await?;
+    let stores = Stores::open(config, &metrics, &stop)?;
     let tasks = TaskTracker::new();
     let waiters = Waiters::new(stores.clone());
     let parts = Parts {

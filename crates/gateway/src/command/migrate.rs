@@ -16,11 +16,9 @@ pub fn migrate(file: &ConfigFile) -> Result<(), Failure> {
             LedgerStore::None => {
                 return Err(Failure::usage("DATABASE_URL = none: there is nothing to migrate"));
             }
-            LedgerStore::Sqlite(path) => Box::new(
-                SqliteLedger::open(path, Limits::default())
-                    .await
-                    .map_err(Failure::new)?,
-            ),
+            LedgerStore::Sqlite(path) => {
+                Box::new(SqliteLedger::open(path, Limits::default()).map_err(Failure::new)?)
+            }
             LedgerStore::Postgres(url) => {
                 Box::new(PostgresLedger::connect(url, Limits::default()).map_err(Failure::usage)?)
             }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use hookgate_signature::{Keys, Tolerance};
+use hookgate_webhook::Provider;
 use secrecy::ExposeSecret as _;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -82,25 +84,46 @@ fn welcome(config: &Config, app: &App) -> String {
     );
     let admin = format!("http://{}", app.admin_address());
     let mut text =
-        format!("\nhookgate dev is listening. Dev secrets are public: never use them elsewhere.\n\n");
+        "\nhookgate dev is listening. Dev secrets are public: never use them elsewhere.\n\n".to_owned();
     for source in &config.sources {
-        let name = &source.name;
         let published = source.provider.knowledge().dev_secret;
         let ours = source
             .secrets
             .iter()
-            .any(|secret| secret.expose_secret() == published);
+            .all(|secret| secret.expose_secret() == published);
         let secret = if ours { published } else { "(yours)" };
-        let _ = writeln!(text, "  {base}/webhooks/{name:<20} secret {secret}");
+        let _ = writeln!(
+            text,
+            "  {:<56} secret {secret}",
+            format!("{base}/webhooks/{}", source.name)
+        );
     }
-    let url = |name: &str| format!("{base}/webhooks/{name}");
+    let program = std::env::args().next().unwrap_or_else(|| "hookgate".to_owned());
+    text += &format!(
+        "\nTry in another terminal (a signed event twice, the same by curl, an unsigned one, the counters):\n\n\
+         \x20 {program} send stripe --twice --url {base}\n"
+    );
+    text.extend(signed_curl(config, &base));
     text + &format!(
-        "\nTry in another terminal:\n\n\
-         \x20 hookgate send stripe --twice --url {}\n\
-         \x20 curl -i -X POST {} -d '{{}}'      # unsigned: refused\n\
-         \x20 curl -s {admin}/metrics | grep -E 'deliveries_total.*stripe'\n\
-         \x20 curl -s {admin}/readyz\n\n",
-        url("stripe"),
-        url("stripe"),
+        "\x20 curl -i -X POST {base}/webhooks/stripe -d '{{}}'\n\
+         \x20 curl -s {admin}/metrics | grep hookgate_deliveries_total\n\
+         \x20 curl -s {admin}/readyz\n\n"
     )
+}
+
+/// A signed delivery as one curl line. GitHub signs no timestamp, so the line stays good: send it twice.
+fn signed_curl(config: &Config, base: &str) -> Option<String> {
+    const PING: &str = r#"{"zen":"Keep it logically awesome.","hook_id":1}"#;
+    let source = config
+        .sources
+        .iter()
+        .find(|source| source.provider == Provider::Github)?;
+    let scheme = source.provider.knowledge().scheme;
+    let keys = Keys::new(scheme, &source.secrets[..1], Tolerance::Off).ok()?;
+    let (header, signature) = keys.sign("", 0, PING.as_bytes()).pop()?;
+    Some(format!(
+        "\x20 curl -i -X POST {base}/webhooks/{} -H 'X-GitHub-Event: ping' -H 'X-GitHub-Delivery: my-first-event' \\\n\
+         \x20   -H '{header}: {signature}' -d '{PING}'\n",
+        source.name
+    ))
 }

@@ -19,6 +19,19 @@ pub fn advice(config: &Config) -> Vec<String> {
         ),
         _ => {}
     }
+    let idle = |source: &&SourceConfig| source.handler == HandlerKind::Inbox && source.target.is_none();
+    let idle: Vec<_> = config
+        .sources
+        .iter()
+        .filter(idle)
+        .map(|source| source.name.as_str())
+        .collect();
+    if !idle.is_empty() {
+        found.push(format!(
+            "no HOOKGATE_TARGET_URL for {}: events are kept and marked done (no_consumer)",
+            idle.join(", ")
+        ));
+    }
     for source in &config.sources {
         found.extend(source_advice(config, source));
     }
@@ -49,11 +62,6 @@ fn source_advice(config: &Config, source: &SourceConfig) -> Vec<String> {
                 shown(source.claim_lease), shown(source.handler_timeout),
             ));
         }
-    }
-    if source.handler == HandlerKind::Inbox && source.target.is_none() {
-        found.push(format!(
-            "source {name}: no HOOKGATE_TARGET_URL, so events are kept and marked done (no_consumer)"
-        ));
     }
     if matches!(config.ledger, LedgerStore::None) && config.claim_ttl < knowledge.resend_window {
         found.push(format!(

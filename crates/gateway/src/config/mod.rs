@@ -8,7 +8,7 @@ mod show;
 mod source;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hookgate_claim::{Epoch, RedisMode, RedisSettings};
@@ -81,7 +81,7 @@ pub enum LedgerStore {
     /// Nowhere: `forward` only.
     None,
     /// One machine.
-    Sqlite(String),
+    Sqlite(PathBuf),
     /// Many replicas.
     Postgres(SecretString),
 }
@@ -252,7 +252,7 @@ fn claims(reader: &Reader) -> Result<ClaimStore, Wrong> {
 fn ledger(url: &str) -> Option<LedgerStore> {
     match url.split_once("://") {
         None if url == "none" => Some(LedgerStore::None),
-        Some(("sqlite", path)) if !path.is_empty() => Some(LedgerStore::Sqlite(path.to_owned())),
+        Some(("sqlite", path)) if !path.is_empty() => Some(LedgerStore::Sqlite(path.into())),
         Some(("postgres" | "postgresql", _)) => Some(LedgerStore::Postgres(url.into())),
         _ => None,
     }

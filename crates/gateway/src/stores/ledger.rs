@@ -24,14 +24,14 @@ pub struct GuardedLedger {
     stop: CancellationToken,
 }
 
-pub(super) async fn open(config: &Config) -> Result<Option<Arc<dyn Ledger>>, LedgerError> {
+pub(super) fn open(config: &Config) -> Result<Option<Arc<dyn Ledger>>, LedgerError> {
     let limits = Limits {
         append: config.ledger_timeout,
         ..Limits::default()
     };
     Ok(match &config.ledger {
         LedgerStore::None => None,
-        LedgerStore::Sqlite(path) => Some(Arc::new(SqliteLedger::open(path, limits).await?)),
+        LedgerStore::Sqlite(path) => Some(Arc::new(SqliteLedger::open(path, limits)?)),
         LedgerStore::Postgres(url) => Some(Arc::new(PostgresLedger::connect(url, limits)?)),
     })
 }

@@ -41,17 +41,12 @@ pub enum Unusable {
 }
 
 impl Stores {
-    /// Opens both. Neither needs to be reachable now: a gateway starts while its stores are down.
-    pub async fn open(
-        config: &Config,
-        metrics: &Arc<Metrics>,
-        stop: &CancellationToken,
-    ) -> Result<Self, Unusable> {
+    /// Opens both; needs a tokio runtime. Neither needs to be reachable now: a gateway starts while its stores are down.
+    pub fn open(config: &Config, metrics: &Arc<Metrics>, stop: &CancellationToken) -> Result<Self, Unusable> {
         let claims =
             claims::open(config)?.map(|claims| GuardedClaims::new(claims, Arc::clone(metrics), stop.clone()));
-        let ledger = ledger::open(config)
-            .await?
-            .map(|ledger| GuardedLedger::new(ledger, Arc::clone(metrics), stop.clone()));
+        let ledger =
+            ledger::open(config)?.map(|ledger| GuardedLedger::new(ledger, Arc::clone(metrics), stop.clone()));
         Ok(Self { claims, ledger })
     }
 

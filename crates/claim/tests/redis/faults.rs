@@ -186,6 +186,29 @@ async fn a_connection_closed_while_idle_costs_no_claim() {
 }
 
 #[tokio::test]
+async fn a_connection_whose_server_was_demoted_is_left() {
+    let (server, primary) = (RedisServer::start().await, RedisServer::start().await);
+    let claims = on_one_connection(server.url(), AMPLE);
+    let connection = || {
+        let clients = server.cli(&["CLIENT", "LIST", "TYPE", "normal"]);
+        let ours = clients.lines().find(|client| client.contains(" cmd=pttl "));
+        ours.and_then(|client| client.split(' ').next())
+            .map(str::to_owned)
+    };
+    let _ = won(&claims, "evt_before").await;
+    let before = connection().expect("it is open");
+
+    assert_eq!(
+        server.cli(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]),
+        "OK"
+    );
+    assert_eq!(unavailable(&claims, "evt_after").await.cause, "READONLY");
+    assert_eq!(server.cli(&["REPLICAOF", "NO", "ONE"]), "OK");
+    let _ = won(&claims, "evt_after").await;
+    assert_ne!(connection().expect("a new one"), before);
+}
+
+#[tokio::test]
 async fn after_a_failover_claims_go_to_the_new_primary() {
     let old = RedisServer::start().await;
     let new = RedisServer::start_replica_of(&old).await;

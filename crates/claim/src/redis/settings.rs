@@ -10,9 +10,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::connection::Source;
 
-/// Connections unless told otherwise. One could carry all; with four, one that breaks or stalls behind a lost
-/// packet holds up a quarter of the commands.
-const CONNECTIONS: usize = 4;
+/// Connections unless told otherwise. Commands on one connection share its writes and reads, so more of them add
+/// system calls and not speed; the second is there for when the first breaks or waits for a lost packet.
+const CONNECTIONS: usize = 2;
 
 /// Commands that may wait to be written to one connection; a larger burst waits at the door.
 const UNWRITTEN_MAX: usize = 1_024;

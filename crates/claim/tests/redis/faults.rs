@@ -159,7 +159,7 @@ async fn a_store_is_built_while_the_server_is_down() {
 async fn a_restarted_server_costs_no_claim() {
     let mut server = RedisServer::start().await;
     let claims = claims(server.url(), AMPLE);
-    // Once over each of the four connections, with scripts that the restarted server has forgotten.
+    // Several times over each connection, with scripts that the restarted server has forgotten.
     for round in 0..2 {
         for number in 0..8 {
             let lease = won(&claims, &format!("evt_{number}")).await;

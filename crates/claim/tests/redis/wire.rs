@@ -93,7 +93,7 @@ async fn a_crowd_shares_a_few_connections() {
         });
     }
     crowd.join_all().await;
-    assert_eq!(proxy.connections(), 4);
+    assert_eq!(proxy.connections(), 2);
 }
 
 #[tokio::test]

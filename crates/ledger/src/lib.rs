@@ -5,13 +5,23 @@
 //! table and every line of SQL, in two dialects behind one trait: Postgres for many replicas, SQLite for
 //! one machine. Times of leases and retries are the database's own.
 
+mod columns;
 mod error;
+mod fault;
+mod group;
+mod headers;
 mod ledger;
+mod postgres;
 mod records;
+mod run;
+mod sessions;
+mod sqlite;
 
 pub use error::LedgerError;
 pub use ledger::{Ledger, Limits};
+pub use postgres::PostgresLedger;
 pub use records::{
     Appended, Begun, DeliveryId, Effects, Entry, Fetch, Job, Lease, NewEvent, OnFailure, OutboxRow, Outcome,
     Path, Queue, Settled, State, StoredHeaders,
 };
+pub use sqlite::SqliteLedger;

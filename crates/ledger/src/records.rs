@@ -87,6 +87,18 @@ impl fmt::Display for State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeliveryId(pub u128);
 
+impl DeliveryId {
+    /// As stored: sixteen bytes.
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+
+    /// As read back.
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(u128::from_be_bytes(bytes))
+    }
+}
+
 /// Request headers worth keeping: the provider's signature headers, content type, `traceparent`. Pairs in
 /// order, values as bytes, so that a target receives exactly what the provider sent.
 pub type StoredHeaders = Vec<(Box<str>, Vec<u8>)>;
@@ -125,6 +137,16 @@ pub enum Queue {
     ForWorker,
     /// `done` at once, with this reason in `last_error`, e.g. `no_consumer`.
     Finished(&'static str),
+}
+
+impl Queue {
+    /// What `last_error` keeps of it.
+    pub(crate) fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::ForWorker => None,
+            Self::Finished(reason) => Some(reason),
+        }
+    }
 }
 
 /// What an append found.
@@ -176,6 +198,9 @@ pub struct Job {
     pub provider: String,
     /// The provider's type.
     pub event_type: Option<String>,
+    /// Tries used up, with this one. Parked runs cost none, so this may lag behind `lease.attempt`; it is
+    /// what a maximum of tries is compared with.
+    pub tries: u32,
     /// Headers worth keeping.
     pub headers: StoredHeaders,
     /// The raw bytes.

@@ -1,0 +1,74 @@
+//! How a run ends, in the columns of a row: one shape for a worker's settlement and a forward's finish or
+//! release, so that every dialect writes it once.
+
+use std::time::Duration;
+
+use crate::{Lease, OnFailure, OutboxRow, Outcome, State};
+
+/// How long an event may be parked in all.
+pub(crate) const PARKED_MAX: Duration = Duration::from_secs(72 * 60 * 60);
+
+/// What `last_error` says before the reason when that time is over.
+pub(crate) const PARKED_TOO_LONG: &str = "parked for more than 72 h: ";
+
+/// A run and how it is to end.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) lease: &'a Lease,
+    pub(crate) ending: Ending<'a>,
+    pub(crate) effects: &'a [OutboxRow],
+}
+
+/// The columns a run's end writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ending<'a> {
+    /// The event's next state. `Parked` becomes `Dead` when its deadline has passed: the database decides.
+    pub(crate) state: State,
+    /// The attempt's outcome, in the words of `webhook_attempts`.
+    pub(crate) outcome: &'static str,
+    /// Why.
+    pub(crate) error: Option<&'a str>,
+    /// When it is due again, from the database's now.
+    pub(crate) due_in: Option<Duration>,
+}
+
+impl<'a> Ending<'a> {
+    /// The end of a run.
+    pub(crate) fn of(outcome: &'a Outcome) -> Self {
+        let (state, outcome, error, due_in) = match outcome {
+            Outcome::Done => (State::Done, "done", None, None),
+            Outcome::Ignored(reason) => (State::Done, "ignored", Some(reason), None),
+            Outcome::Retry { after, error } => (State::Queued, "retry", Some(error), Some(*after)),
+            Outcome::Dead { error } => (State::Dead, "dead", Some(error), None),
+            Outcome::Parked { after, error } => (State::Parked, "parked", Some(error), Some(*after)),
+        };
+        Self {
+            state,
+            outcome,
+            error: error.map(String::as_str),
+            due_in,
+        }
+    }
+
+    /// The end of a forward that failed.
+    pub(crate) fn released(error: &'a str, next: OnFailure) -> Self {
+        let (state, due_in) = match next {
+            OnFailure::ProviderRetries => (State::Failed, None),
+            OnFailure::WorkerRetries(after) => (State::Queued, Some(after)),
+        };
+        Self {
+            state,
+            outcome: "failed",
+            error: Some(error),
+            due_in,
+        }
+    }
+
+    /// Whether the row comes to rest.
+    pub(crate) fn rests(&self) -> bool {
+        match self.state {
+            State::Done | State::Dead | State::Discarded | State::Twin => true,
+            State::Queued | State::Running | State::Parked | State::Failed => false,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Connections, and the bounds of everything done on one.
+//!
+//! A server that hangs answers no statement timeout, so each attempt has a limit on this side too, and a
+//! connection that broke or was left in the middle of something is thrown away, never handed on. sqlx's own
+//! pool does not fit: it pings on every return without a limit, which a hanging server turns into an empty
+//! pool, and it repeats a refused login until the wait ends, which hides the reason.
+
+use std::time::Duration;
+
+use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
+use futures_util::future::BoxFuture;
+use tokio::time::{Instant, timeout_at};
+
+use crate::fault::{Fault, Pauses};
+use crate::{LedgerError, Limits};
+
+/// A connection is replaced after this age, so that memory and plans the server keeps for it do not grow for
+/// ever, and a moved address is noticed.
+const AGE_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// What the server's own statement timeout is given before this side stops waiting: its answer says more.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// A kind of database: how to connect, and what its errors mean.
+pub(crate) trait Store: Send + Sync + 'static {
+    /// Its connection.
+    type Connection: Send + 'static;
+
+    /// Opens a connection, ready for use.
+    fn open(&self) -> impl Future<Output = Result<Self::Connection, Fault>> + Send;
+
+    /// What an error means.
+    fn judge(error: &sqlx::Error) -> Fault;
+}
+
+/// One thing to do on a connection. The arguments are borrowed, so that a repetition costs no copy.
+pub(crate) type Act<S, A, T> =
+    for<'c> fn(&'c mut <S as Store>::Connection, &'c A) -> BoxFuture<'c, sqlx::Result<T>>;
+
+/// A bounded set of connections.
+pub(crate) struct Sessions<S: Store> {
+    pool: managed::Pool<Opener<S>>,
+    limits: Limits,
+}
+
+impl<S: Store> Sessions<S> {
+    /// At most `size` connections, opened when first needed.
+    pub(crate) fn new(store: S, size: usize, limits: Limits) -> Self {
+        let pool = managed::Pool::builder(Opener(store))
+            .max_size(size.max(1))
+            .build()
+            .expect("only time limits need a runtime, and none is set");
+        Self { pool, limits }
+    }
+
+    /// The store behind the connections.
+    pub(crate) fn store(&self) -> &S {
+        &self.pool.manager().0
+    }
+
+    /// Does it, repeating what may pass, within the limit of a whole call.
+    pub(crate) async fn run<A: Sync, T>(&self, args: &A, act: Act<S, A, T>) -> Result<T, LedgerError> {
+        let deadline = Instant::now() + self.limits.append;
+        let mut pauses = Pauses::new();
+        loop {
+            let fault = match self.once(deadline, args, act).await {
+                Ok(done) => return Ok(done),
+                Err(fault) => fault,
+            };
+            let resume = Instant::now() + pauses.next();
+            if !fault.passes() || resume >= deadline {
+                return Err(fault.into());
+            }
+            tokio::time::sleep_until(resume).await;
+        }
+    }
+
+    /// Does it once.
+    pub(crate) async fn once<A: Sync, T>(
+        &self,
+        deadline: Instant,
+        args: &A,
+        act: Act<S, A, T>,
+    ) -> Result<T, Fault> {
+        let mut session = self.open(deadline).await?;
+        session.at_rest = false;
+        let end = deadline.min(Instant::now() + self.limits.statement + GRACE);
+        let result = match timeout_at(end, act(&mut session.connection, args)).await {
+            Ok(result) => result.map_err(|error| S::judge(&error)),
+            Err(_) => Err(Fault::Broken("the database did not answer in time".into())),
+        };
+        match result {
+            // What broke one connection has likely broken those that rest beside it.
+            Err(Fault::Broken(_)) => {
+                drop(Object::take(session));
+                self.pool.retain(|_, _| false);
+            }
+            _ => session.at_rest = true,
+        }
+        result
+    }
+
+    /// A connection, within the limit of waiting for one.
+    pub(crate) async fn open(&self, deadline: Instant) -> Result<Object<Opener<S>>, Fault> {
+        let end = deadline.min(Instant::now() + self.limits.pool_wait);
+        match timeout_at(end, self.pool.get()).await {
+            Ok(Ok(session)) => Ok(session),
+            Ok(Err(PoolError::Backend(fault))) => Err(fault),
+            Ok(Err(PoolError::Closed)) => Err(Fault::Overloaded("the ledger is closed".into())),
+            Ok(Err(_)) | Err(_) => Err(Fault::Overloaded(
+                "no connection to the database came free in time".into(),
+            )),
+        }
+    }
+
+    /// Hands out no more connections; those at rest are closed, the others when they come back.
+    pub(crate) fn close(&self) {
+        self.pool.close();
+    }
+}
+
+/// A connection, and whether it was left between two acts.
+pub(crate) struct Session<C> {
+    pub(crate) connection: C,
+    /// False while something runs, and for good if its future was dropped meanwhile.
+    pub(crate) at_rest: bool,
+}
+
+/// Opens connections for the pool and judges those that come back.
+pub(crate) struct Opener<S>(S);
+
+impl<S: Store> managed::Manager for Opener<S> {
+    type Type = Session<S::Connection>;
+    type Error = Fault;
+
+    async fn create(&self) -> Result<Self::Type, Fault> {
+        let connection = self.0.open().await?;
+        Ok(Session {
+            connection,
+            at_rest: true,
+        })
+    }
+
+    async fn recycle(&self, session: &mut Self::Type, metrics: &Metrics) -> RecycleResult<Fault> {
+        match session.at_rest && metrics.age() < AGE_MAX {
+            true => Ok(()),
+            false => Err(RecycleError::message(
+                "left in the middle of something, or too old",
+            )),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Appending a batch: one transaction, and so one wait for the disk. Within it nobody else writes, so a row
+//! that loses against the unique key can look at its original at once.
+
+use sqlx::{Connection, SqliteConnection};
+
+use crate::columns::{Original, bytes};
+use crate::group::Row;
+use crate::{Appended, NewEvent, headers};
+
+const INSERT: &str = "
+    INSERT INTO webhook_events
+        (source, event_id, provider, account, mode, event_type, object_id, provider_time, path,
+         state, next_attempt_at, processed_at, last_error, delivery_id, body_sha256, headers, body)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, 'inbox',
+           iif($9 IS NULL, 'queued', 'done'), iif($9 IS NULL, now, NULL), iif($9 IS NULL, NULL, now),
+           $9, $10, $11, $12, $13
+    FROM clock
+    WHERE true -- Else the parser takes what follows for a join's condition.
+    ON CONFLICT (source, event_id) DO NOTHING";
+
+const LOOK: &str = "
+    SELECT delivery_id, state, body_sha256 FROM webhook_events WHERE source = $1 AND event_id = $2";
+
+/// Appends the rows.
+pub(super) async fn append(
+    conn: &mut SqliteConnection,
+    rows: &[&Row],
+) -> sqlx::Result<Vec<Option<Appended>>> {
+    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in rows {
+        let appended = match insert(&mut tx, row).await? {
+            true => Appended::Accepted,
+            false => look(&mut tx, &row.event).await?.meets(&row.event),
+        };
+        found.push(Some(appended));
+    }
+    tx.commit().await?;
+    Ok(found)
+}
+
+/// Whether the row was new.
+async fn insert(conn: &mut SqliteConnection, row: &Row) -> sqlx::Result<bool> {
+    let event = &row.event;
+    let inserted = sqlx::query(INSERT)
+        .bind(event.key.source.as_str())
+        .bind(event.key.id.as_str())
+        .bind(event.provider)
+        .bind(event.account.as_ref().map(|field| field.as_str()))
+        .bind(event.mode.as_str())
+        .bind(event.event_type.as_ref().map(|field| field.as_str()))
+        .bind(event.object_id.as_ref().map(|field| field.as_str()))
+        .bind(event.provider_time.as_ref().map(|time| time.unix_ms))
+        .bind(row.queue.reason())
+        .bind(&event.delivery.to_bytes()[..])
+        .bind(&event.body_sha256[..])
+        .bind(headers::write(&event.headers))
+        .bind(&event.body[..])
+        .execute(conn)
+        .await?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+async fn look(conn: &mut SqliteConnection, event: &NewEvent) -> sqlx::Result<Original> {
+    let (delivery, state, sha): (Vec<u8>, String, Vec<u8>) = sqlx::query_as(LOOK)
+        .bind(event.key.source.as_str())
+        .bind(event.key.id.as_str())
+        .fetch_one(conn)
+        .await?;
+    Original::read(bytes(&delivery)?, &state, bytes(&sha)?)
+}

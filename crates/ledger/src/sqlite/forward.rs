@@ -1,0 +1,94 @@
+//! Beginning a forward: the row, and the right to POST, in one statement.
+
+use std::time::Duration;
+
+use sqlx::{Connection, SqliteConnection};
+
+use crate::columns::{count, milliseconds, state};
+use crate::{Begun, Lease, NewEvent, State, headers};
+
+/// Inserts the row as running, or takes over one that failed or whose owner let its lease end. A row that a
+/// worker runs is never taken.
+const BEGIN: &str = "
+    INSERT INTO webhook_events AS held
+        (source, event_id, provider, account, mode, event_type, object_id, provider_time, path,
+         state, attempts, tries, lease_owner, leased_at, lease_until, delivery_id, body_sha256, headers, body)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, 'forward',
+           'running', 1, 1, $9, now, now + $13, $9, $10, $11, $12
+    FROM clock
+    WHERE true -- Else the parser takes what follows for a join's condition.
+    ON CONFLICT (source, event_id) DO UPDATE
+    SET state = 'running', attempts = held.attempts + 1, tries = held.tries + 1,
+        lease_owner = excluded.lease_owner, leased_at = excluded.leased_at,
+        lease_until = excluded.lease_until
+    WHERE held.state = 'failed'
+       OR (held.path = 'forward' AND held.state = 'running' AND held.lease_until < excluded.leased_at)
+    RETURNING attempts, generation";
+
+const LOOK: &str = "
+    SELECT state, lease_owner, attempts, generation FROM webhook_events
+    WHERE source = $1 AND event_id = $2";
+
+/// Begins; the owner is the delivery itself, so that a repetition knows its own run. Within the transaction
+/// nobody else writes, so a row that could not be had can be looked at.
+pub(super) async fn begin(
+    conn: &mut SqliteConnection,
+    event: &NewEvent,
+    lease: Duration,
+) -> sqlx::Result<Begun> {
+    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
+    let begun = match insert(&mut tx, event, lease).await? {
+        Some((attempts, generation)) => Begun::Run(own(event, attempts, generation)?),
+        None => look(&mut tx, event).await?,
+    };
+    tx.commit().await?;
+    Ok(begun)
+}
+
+async fn insert(
+    conn: &mut SqliteConnection,
+    event: &NewEvent,
+    lease: Duration,
+) -> sqlx::Result<Option<(i64, i64)>> {
+    let mut rows = sqlx::query_as(BEGIN)
+        .bind(event.key.source.as_str())
+        .bind(event.key.id.as_str())
+        .bind(event.provider)
+        .bind(event.account.as_ref().map(|field| field.as_str()))
+        .bind(event.mode.as_str())
+        .bind(event.event_type.as_ref().map(|field| field.as_str()))
+        .bind(event.object_id.as_ref().map(|field| field.as_str()))
+        .bind(event.provider_time.as_ref().map(|time| time.unix_ms))
+        .bind(&event.delivery.to_bytes()[..])
+        .bind(&event.body_sha256[..])
+        .bind(headers::write(&event.headers))
+        .bind(&event.body[..])
+        .bind(milliseconds(lease))
+        .fetch_all(conn)
+        .await?;
+    Ok(rows.pop())
+}
+
+async fn look(conn: &mut SqliteConnection, event: &NewEvent) -> sqlx::Result<Begun> {
+    let (name, owner, attempts, generation): (String, Option<Vec<u8>>, i64, i64) = sqlx::query_as(LOOK)
+        .bind(event.key.source.as_str())
+        .bind(event.key.id.as_str())
+        .fetch_one(conn)
+        .await?;
+    match state(&name)? {
+        State::Running if owner.as_deref() == Some(&event.delivery.to_bytes()) => {
+            Ok(Begun::Run(own(event, attempts, generation)?))
+        }
+        State::Running => Ok(Begun::Running),
+        settled => Ok(Begun::Settled(settled)),
+    }
+}
+
+fn own(event: &NewEvent, attempts: i64, generation: i64) -> sqlx::Result<Lease> {
+    Ok(Lease {
+        key: event.key.clone(),
+        owner: event.delivery,
+        attempt: count(attempts)?,
+        generation: count(generation)?,
+    })
+}

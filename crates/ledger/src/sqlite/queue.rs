@@ -1,0 +1,115 @@
+//! The queue: leasing what is due, keeping leases, and freeing those whose owners died.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Connection, Row, SqliteConnection};
+
+use crate::columns::{count, id, key, milliseconds};
+use crate::{Fetch, Job, Lease, Settled, headers};
+
+/// One statement that writes from its start, so no two workers take one row. Every row gets an owner of its
+/// own.
+const FETCH: &str = "
+    UPDATE webhook_events
+    SET state = 'running', attempts = attempts + 1, tries = tries + 1, lease_owner = randomblob(16),
+        leased_at = (SELECT now FROM clock), lease_until = (SELECT now FROM clock) + $2
+    WHERE rowid IN (
+        SELECT rowid FROM webhook_events
+        WHERE state IN ('queued', 'parked') AND next_attempt_at <= (SELECT now FROM clock)
+        ORDER BY next_attempt_at
+        LIMIT $1)
+    RETURNING source, event_id, lease_owner, attempts, generation, tries, provider, event_type, headers, body,
+              next_attempt_at";
+
+const HEARTBEAT: &str = "
+    UPDATE webhook_events
+    SET lease_until = max(lease_until, (SELECT now FROM clock) + $4)
+    WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
+
+const LOST: &str = "
+    INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
+    SELECT source, event_id, generation, attempts, lease_owner, leased_at, 'lost', $2
+    FROM webhook_events WHERE state = 'running' AND lease_until < $1";
+
+/// A forward always fails, whatever its tries: the provider's next try must run, and not be told that the
+/// event is dealt with.
+const RESCUE: &str = "
+    UPDATE webhook_events
+    SET state = CASE WHEN path = 'forward' THEN 'failed' WHEN tries >= $3 THEN 'dead' ELSE 'queued' END,
+        processed_at = CASE WHEN path = 'inbox' AND tries >= $3 THEN $1 END,
+        next_attempt_at = $1, last_error = $2,
+        lease_owner = NULL, lease_until = NULL
+    WHERE state = 'running' AND lease_until < $1";
+
+const LOST_RUN: &str = "the run did not end: its process stopped or was cut off";
+
+/// Leases what is due, oldest first.
+pub(super) async fn fetch(conn: &mut SqliteConnection, want: Fetch) -> sqlx::Result<Vec<Job>> {
+    let mut rows = sqlx::query(FETCH)
+        .bind(want.limit)
+        .bind(milliseconds(want.lease))
+        .fetch_all(conn)
+        .await?;
+    rows.sort_by_key(|row| row.get::<i64, _>("next_attempt_at"));
+    rows.iter().map(job).collect()
+}
+
+fn job(row: &SqliteRow) -> sqlx::Result<Job> {
+    let lease = Lease {
+        key: key(row.try_get("source")?, row.try_get("event_id")?)?,
+        owner: id(row.try_get("lease_owner")?)?,
+        attempt: count(row.try_get("attempts")?)?,
+        generation: count(row.try_get("generation")?)?,
+    };
+    Ok(Job {
+        lease,
+        provider: row.try_get("provider")?,
+        event_type: row.try_get("event_type")?,
+        tries: count(row.try_get("tries")?)?,
+        headers: headers::read(row.try_get("headers")?)?,
+        body: Bytes::from(row.try_get::<Vec<u8>, _>("body")?),
+    })
+}
+
+/// Extends a lease, never shortens it.
+pub(super) async fn heartbeat(
+    conn: &mut SqliteConnection,
+    lease: &Lease,
+    extend: Duration,
+) -> sqlx::Result<Settled> {
+    let extended = sqlx::query(HEARTBEAT)
+        .bind(lease.key.source.as_str())
+        .bind(lease.key.id.as_str())
+        .bind(&lease.owner.to_bytes()[..])
+        .bind(milliseconds(extend))
+        .execute(conn)
+        .await?;
+    match extended.rows_affected() {
+        0 => Ok(Settled::Lost),
+        _ => Ok(Settled::Committed),
+    }
+}
+
+/// Frees rows whose lease has ended, and writes down the runs that were lost. Both by one reading of the
+/// clock, so that they mean the same rows.
+pub(super) async fn rescue(conn: &mut SqliteConnection, attempts_max: u32) -> sqlx::Result<u64> {
+    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
+    let now: i64 = sqlx::query_scalar("SELECT now FROM clock")
+        .fetch_one(&mut *tx)
+        .await?;
+    sqlx::query(LOST)
+        .bind(now)
+        .bind(LOST_RUN)
+        .execute(&mut *tx)
+        .await?;
+    let freed = sqlx::query(RESCUE)
+        .bind(now)
+        .bind(LOST_RUN)
+        .bind(attempts_max)
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await?;
+    Ok(freed.rows_affected())
+}

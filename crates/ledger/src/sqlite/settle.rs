@@ -1,0 +1,141 @@
+//! Ending a run: the event's state, the attempt's row and the effects commit together or not at all.
+//!
+//! The update names the lease's owner. Who lost the lease updates nothing, and then nothing else is written
+//! either. A settlement whose answer was lost finds on repetition that its attempt is written with its own
+//! outcome, and so that it was committed.
+
+use sqlx::{Connection, SqliteConnection};
+
+use crate::columns::milliseconds;
+use crate::run::{Ending, PARKED_MAX, PARKED_TOO_LONG, Run};
+use crate::{Lease, OutboxRow, Settled, State};
+
+/// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
+/// worker, not to a provider that will not come again.
+const END: &str = "
+    UPDATE webhook_events
+    SET state = $4, last_error = $5,
+        path = iif($4 = 'queued', 'inbox', path),
+        next_attempt_at = (SELECT now FROM clock) + $6,
+        processed_at = iif($7, (SELECT now FROM clock), NULL),
+        lease_owner = NULL, lease_until = NULL
+    WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
+
+/// Parks a run, which gives its try back, or buries it when it was parked for too long.
+const PARK: &str = "
+    UPDATE webhook_events
+    SET state = iif(deadline_at <= (SELECT now FROM clock), 'dead', 'parked'),
+        last_error = iif(deadline_at <= (SELECT now FROM clock), $4, '') || $5,
+        processed_at = iif(deadline_at <= (SELECT now FROM clock), (SELECT now FROM clock), NULL),
+        deadline_at = COALESCE(deadline_at, (SELECT now FROM clock) + $7),
+        next_attempt_at = (SELECT now FROM clock) + $6,
+        tries = tries - 1,
+        lease_owner = NULL, lease_until = NULL
+    WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
+
+const ATTEMPT: &str = "
+    INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
+    SELECT source, event_id, generation, attempts, $3, leased_at, $4, $5
+    FROM webhook_events WHERE source = $1 AND event_id = $2";
+
+const PROOF: &str = "
+    SELECT count(*) FROM webhook_attempts
+    WHERE source = $1 AND event_id = $2 AND generation = $3 AND attempt = $4 AND owner = $5
+      AND outcome = $6";
+
+const EFFECT: &str = "
+    INSERT INTO outbox (source, event_id, effect_key, target, kind, payload)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (effect_key) DO NOTHING";
+
+/// Ends a run.
+pub(super) async fn settle(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::Result<Settled> {
+    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
+    if !end(&mut tx, run.lease, &run.ending).await? {
+        return match settled_before(&mut tx, run).await? {
+            true => Ok(Settled::Committed),
+            false => Ok(Settled::Lost),
+        };
+    }
+    write_attempt(&mut tx, run.lease, &run.ending).await?;
+    for effect in run.effects {
+        write_effect(&mut tx, run.lease, effect).await?;
+    }
+    tx.commit().await?;
+    Ok(Settled::Committed)
+}
+
+/// Writes the state; false if the lease is not ours.
+async fn end(conn: &mut SqliteConnection, lease: &Lease, ending: &Ending<'_>) -> sqlx::Result<bool> {
+    let due_in = ending.due_in.map(milliseconds);
+    let named = |sql| {
+        sqlx::query(sql)
+            .bind(lease.key.source.as_str().to_owned())
+            .bind(lease.key.id.as_str().to_owned())
+            .bind(lease.owner.to_bytes().to_vec())
+    };
+    let statement = match ending.state {
+        State::Parked => named(PARK)
+            .bind(PARKED_TOO_LONG)
+            .bind(ending.error.unwrap_or_default())
+            .bind(due_in)
+            .bind(milliseconds(PARKED_MAX)),
+        State::Queued
+        | State::Running
+        | State::Done
+        | State::Dead
+        | State::Discarded
+        | State::Twin
+        | State::Failed => named(END)
+            .bind(ending.state.as_str())
+            .bind(ending.error)
+            .bind(due_in)
+            .bind(ending.rests()),
+    };
+    Ok(statement.execute(conn).await?.rows_affected() == 1)
+}
+
+async fn write_attempt(conn: &mut SqliteConnection, lease: &Lease, ending: &Ending<'_>) -> sqlx::Result<()> {
+    sqlx::query(ATTEMPT)
+        .bind(lease.key.source.as_str())
+        .bind(lease.key.id.as_str())
+        .bind(&lease.owner.to_bytes()[..])
+        .bind(ending.outcome)
+        .bind(ending.error)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+async fn write_effect(conn: &mut SqliteConnection, lease: &Lease, effect: &OutboxRow) -> sqlx::Result<()> {
+    sqlx::query(EFFECT)
+        .bind(lease.key.source.as_str())
+        .bind(lease.key.id.as_str())
+        .bind(&effect.effect_key)
+        .bind(&effect.target)
+        .bind(&effect.kind)
+        .bind(&effect.payload[..])
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Whether an earlier try of just this settlement was committed.
+async fn settled_before(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::Result<bool> {
+    let Lease {
+        key,
+        owner,
+        attempt,
+        generation,
+    } = run.lease;
+    let found: i64 = sqlx::query_scalar(PROOF)
+        .bind(key.source.as_str())
+        .bind(key.id.as_str())
+        .bind(*generation)
+        .bind(*attempt)
+        .bind(&owner.to_bytes()[..])
+        .bind(run.ending.outcome)
+        .fetch_one(conn)
+        .await?;
+    Ok(found > 0)
+}

@@ -1,0 +1,157 @@
+//! A forward has one run at a time, and its row outranks every claim.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hookgate_ledger::{Begun, Lease, Ledger, OnFailure, Queue, Settled, State};
+
+use crate::database::{Database, until};
+use crate::on_both;
+use crate::sample::{LONG, SHORT, event, fetch, fetch_one, key};
+
+on_both!(
+    a_forward_runs_once,
+    a_begin_repeated_with_its_own_delivery_runs_on,
+    of_many_begins_at_once_one_runs,
+    a_failed_forward_is_the_next_trys_and_no_workers,
+    a_forward_handed_over_is_the_workers,
+    a_forward_whose_owner_died_is_taken_over_once,
+    a_workers_run_is_never_taken_over,
+    a_late_owner_changes_nothing,
+);
+
+async fn begin(ledger: &dyn Ledger, id: &str, lease: Duration) -> Lease {
+    match ledger.begin(&event(id), lease).await.unwrap() {
+        Begun::Run(lease) => lease,
+        begun => panic!("{begun:?}"),
+    }
+}
+
+async fn a_forward_runs_once(db: Database) {
+    let ledger = db.ledger().await;
+    let lease = begin(&*ledger, "evt_1", LONG).await;
+    assert_eq!((lease.attempt, lease.generation), (1, 0));
+    assert_eq!(
+        db.replica().begin(&event("evt_1"), LONG).await.unwrap(),
+        Begun::Running
+    );
+    assert_eq!(ledger.finish(&lease).await.unwrap(), Settled::Committed);
+    assert_eq!(
+        ledger.begin(&event("evt_1"), LONG).await.unwrap(),
+        Begun::Settled(State::Done)
+    );
+    assert_eq!(
+        db.value("SELECT outcome FROM webhook_attempts WHERE event_id = 'evt_1' AND attempt = 1")
+            .await,
+        "done"
+    );
+}
+
+async fn a_begin_repeated_with_its_own_delivery_runs_on(db: Database) {
+    let ledger = db.ledger().await;
+    let delivery = event("evt_1");
+    let first = ledger.begin(&delivery, LONG).await.unwrap();
+    assert!(matches!(first, Begun::Run(_)), "{first:?}");
+    assert_eq!(ledger.begin(&delivery, LONG).await.unwrap(), first);
+}
+
+async fn of_many_begins_at_once_one_runs(db: Database) {
+    let replicas = [db.ledger().await, db.replica(), db.replica()];
+    let deliveries: Vec<_> = (0..32).map(|_| event("evt_1")).collect();
+    let begins = deliveries
+        .iter()
+        .zip(replicas.iter().cycle())
+        .map(|(event, ledger)| ledger.begin(event, LONG));
+    let begun: Vec<_> = join_all(begins).await.into_iter().map(Result::unwrap).collect();
+    let runs = begun
+        .iter()
+        .filter(|begun| matches!(begun, Begun::Run(_)))
+        .count();
+    let waits = begun
+        .iter()
+        .filter(|begun| matches!(begun, Begun::Running))
+        .count();
+    assert_eq!((runs, waits), (1, 31), "{begun:?}");
+}
+
+async fn a_failed_forward_is_the_next_trys_and_no_workers(db: Database) {
+    let ledger = db.ledger().await;
+    let lease = begin(&*ledger, "evt_1", LONG).await;
+    let released = ledger
+        .release(&lease, "answered 500", OnFailure::ProviderRetries)
+        .await
+        .unwrap();
+    assert_eq!(released, Settled::Committed);
+    let entry = ledger.entry(&key("evt_1")).await.unwrap().unwrap();
+    assert_eq!(
+        (entry.state, entry.last_error.as_deref()),
+        (State::Failed, Some("answered 500"))
+    );
+    assert!(fetch(&*ledger, LONG).await.is_empty());
+    assert_eq!(begin(&*ledger, "evt_1", LONG).await.attempt, 2);
+}
+
+async fn a_forward_handed_over_is_the_workers(db: Database) {
+    let ledger = db.ledger().await;
+    let lease = begin(&*ledger, "evt_1", LONG).await;
+    let next = OnFailure::WorkerRetries(Duration::ZERO);
+    assert_eq!(
+        ledger.release(&lease, "timed out", next).await.unwrap(),
+        Settled::Committed
+    );
+    assert_eq!(
+        ledger.begin(&event("evt_1"), LONG).await.unwrap(),
+        Begun::Settled(State::Queued)
+    );
+
+    // The worker dies: the row goes to the next worker, not to a provider that will not come again.
+    assert_eq!(fetch_one(&*ledger, SHORT).await.lease.attempt, 2);
+    until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
+    assert_eq!(ledger.rescue(5).await.unwrap(), 1);
+    assert_eq!(fetch_one(&*ledger, LONG).await.lease.attempt, 3);
+}
+
+async fn a_forward_whose_owner_died_is_taken_over_once(db: Database) {
+    let ledger = db.ledger().await;
+    begin(&*ledger, "evt_1", SHORT).await;
+    until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
+    let deliveries: Vec<_> = (0..16).map(|_| event("evt_1")).collect();
+    let begun = join_all(deliveries.iter().map(|event| ledger.begin(event, LONG))).await;
+    let runs: Vec<_> = begun
+        .into_iter()
+        .filter_map(|begun| match begun.unwrap() {
+            Begun::Run(lease) => Some(lease.attempt),
+            Begun::Running | Begun::Settled(_) => None,
+        })
+        .collect();
+    assert_eq!(runs, [2]);
+}
+
+async fn a_workers_run_is_never_taken_over(db: Database) {
+    let ledger = db.ledger().await;
+    let _ = ledger.append(event("evt_1"), Queue::ForWorker).await.unwrap();
+    fetch_one(&*ledger, SHORT).await;
+    until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
+    assert_eq!(ledger.begin(&event("evt_1"), LONG).await.unwrap(), Begun::Running);
+}
+
+async fn a_late_owner_changes_nothing(db: Database) {
+    let ledger = db.ledger().await;
+    let late = begin(&*ledger, "evt_1", SHORT).await;
+    until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
+    let present = begin(&*ledger, "evt_1", LONG).await;
+    let before = ledger.entry(&key("evt_1")).await.unwrap();
+
+    assert_eq!(ledger.finish(&late).await.unwrap(), Settled::Lost);
+    let released = ledger
+        .release(&late, "too late", OnFailure::ProviderRetries)
+        .await
+        .unwrap();
+    assert_eq!(released, Settled::Lost);
+    assert_eq!(ledger.heartbeat(&late, LONG).await.unwrap(), Settled::Lost);
+    assert_eq!(ledger.entry(&key("evt_1")).await.unwrap(), before);
+
+    assert_eq!(ledger.finish(&present).await.unwrap(), Settled::Committed);
+    assert_eq!(ledger.finish(&late).await.unwrap(), Settled::Lost);
+    assert_eq!(db.value("SELECT count(*) FROM webhook_attempts").await, "1");
+}

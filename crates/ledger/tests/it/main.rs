@@ -1,0 +1,34 @@
+//! What every ledger promises, asked of both dialects, and what only one of them can suffer. Real Postgres,
+//! real files; where something must have happened first, the tests wait for just that.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod append;
+mod database;
+mod forward;
+mod postgres;
+mod queue;
+mod sample;
+mod schema;
+mod settle;
+mod sqlite;
+
+/// Runs each case of a module on both dialects.
+macro_rules! on_both {
+    ($($case:ident),* $(,)?) => {
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                super::$case(crate::database::Database::postgres().await).await;
+            })*
+        }
+
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                super::$case(crate::database::Database::sqlite()).await;
+            })*
+        }
+    };
+}
+pub(crate) use on_both;

@@ -73,8 +73,15 @@ async fn the_monitor_sees_every_command() {
 async fn a_replica_has_the_data_of_its_master() {
     let master = RedisServer::start().await;
     let replica = RedisServer::start_replica_of(&master).await;
-    master.cli(&["SET", "k", "v"]);
-    assert_eq!(master.cli(&["WAIT", "1", "10000"]), "1");
+    // WAIT waits for what its own connection has written.
+    let mut connection = TcpStream::connect(master.addr()).await.unwrap();
+    connection
+        .write_all(b"SET k v\r\nWAIT 1 30000\r\n")
+        .await
+        .unwrap();
+    let mut replies = [0; 9];
+    connection.read_exact(&mut replies).await.unwrap();
+    assert_eq!(&replies, b"+OK\r\n:1\r\n");
     assert_eq!(replica.cli(&["GET", "k"]), "v");
 }
 

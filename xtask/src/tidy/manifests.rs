@@ -60,7 +60,15 @@ const ARROWS: &[Arrows] = &[
     },
     Arrows {
         from: "benches",
-        to: &["claim", "ledger", "webhook", "signature", "billing", "harness"],
+        to: &[
+            "gateway",
+            "claim",
+            "ledger",
+            "webhook",
+            "signature",
+            "billing",
+            "harness",
+        ],
         never: &[],
     },
     Arrows {

@@ -121,7 +121,7 @@ impl Parts<'_> {
                     .expect("the configuration refuses an inbox without a ledger");
                 Ok(Handler::Inbox(Inbox::new(ledger, source.target.is_some())))
             }
-            HandlerKind::Forward => Ok(Handler::Forward(Forward {
+            HandlerKind::Forward => Ok(Handler::Forward(Box::new(Forward {
                 target: self
                     .target(source)?
                     .expect("the configuration refuses forward without a target"),
@@ -137,7 +137,7 @@ impl Parts<'_> {
                 },
                 tasks: self.tasks.clone(),
                 metrics: Arc::clone(self.metrics),
-            })),
+            }))),
         }
     }
 

@@ -207,9 +207,8 @@ impl Handled {
 fn new_event(source: &Source, verified: &Verified<'_>, event: Event) -> NewEvent {
     let knowledge = source.provider.knowledge();
     let kept = |name: &str| {
-        let same = |kept: &&str| name.eq_ignore_ascii_case(kept);
-        knowledge.forwarded_headers.iter().any(|kept| same(kept))
-            || KEPT_HEADERS.iter().any(|kept| same(kept))
+        let mut names = knowledge.forwarded_headers.iter().chain(&KEPT_HEADERS);
+        names.any(|kept| name.eq_ignore_ascii_case(kept))
     };
     let headers = verified.headers().iter().filter(|(name, _)| kept(name));
     NewEvent {

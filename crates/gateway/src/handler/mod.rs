@@ -17,7 +17,7 @@ pub enum Handler {
     /// Keep it; a worker does the rest.
     Inbox(Inbox),
     /// The user's service takes it now.
-    Forward(Forward),
+    Forward(Box<Forward>),
 }
 
 /// What we hold of the event's claim while it is handled.

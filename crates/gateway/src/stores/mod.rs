@@ -83,7 +83,7 @@ impl Stores {
                 );
                 epoch.timeline = timeline;
                 if let Some(claims) = &self.claims {
-                    claims.set_epoch(epoch.clone());
+                    claims.set_epoch(epoch);
                 }
             }
             if stop

@@ -148,8 +148,8 @@ impl Worker {
         let Err(failure) = sink.deliver(job).await else {
             return Outcome::Done;
         };
-        let (attempt, attempts_max) = (job.lease.attempt, self.attempts_max);
-        tracing::warn!(event.key = %key, "{key} attempt {attempt} of {attempts_max}: {failure}");
+        let (tries, attempts_max) = (job.tries, self.attempts_max);
+        tracing::warn!(event.key = %key, "{key} try {tries} of {attempts_max}: {failure}");
         let error = failure.to_string();
         if matches!(failure, TargetFailure::Interrupted) {
             return Outcome::Retry {
@@ -157,11 +157,11 @@ impl Worker {
                 error,
             };
         }
-        if attempt >= attempts_max {
+        if tries >= attempts_max {
             return Outcome::Dead { error };
         }
         Outcome::Retry {
-            after: backoff(self.retry_base, attempt, rand::rng().random()),
+            after: backoff(self.retry_base, tries, rand::rng().random()),
             error,
         }
     }

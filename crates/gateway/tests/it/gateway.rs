@@ -64,7 +64,7 @@ impl Replica {
             process,
             public,
             admin,
-            client: reqwest::Client::new(),
+            client: client(),
         }
     }
 
@@ -140,6 +140,16 @@ impl Replica {
         self.process.signal("TERM");
         self.process.wait_exit().await
     }
+}
+
+/// An HTTP client with nothing of the environment.
+fn client() -> reqwest::Client {
+    // The first test installs it, the others find it installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .expect("a client needs nothing")
 }
 
 impl Answer {

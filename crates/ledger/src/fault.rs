@@ -21,7 +21,7 @@ pub(crate) enum Fault {
     Locked(String),
     /// The database refuses a row for what it is. Again one row of a batch is the cause.
     Data(String),
-    /// Our own bounds are reached: no connection came free in time.
+    /// A bound is reached and nothing was done: no connection came free, or a statement took too long.
     Overloaded(String),
     /// Configured in a way that cannot work.
     Unusable(String),

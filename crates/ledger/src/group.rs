@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use tokio::sync::{Notify, oneshot};
@@ -18,6 +19,10 @@ use crate::{Appended, LedgerError, Limits, NewEvent, Queue};
 
 /// Bodies that may wait, counted in full batches: eight lie within what a database writes in a second.
 const BATCHES_WAITING_MAX: usize = 8;
+
+/// Timers are exact to a millisecond. Who has less time left than this is answered now, with the reason,
+/// before its own limit strikes and knows none.
+const TICK: Duration = Duration::from_millis(2);
 
 /// One row to be appended.
 #[derive(Debug)]
@@ -181,7 +186,9 @@ impl<C: Commit> Gathering<C> {
                 Err(fault) => fault,
             };
             let resume = Instant::now() + pauses.next();
-            let (late, rest) = batch.into_iter().partition(|waiter| waiter.deadline <= resume);
+            let (late, rest) = batch
+                .into_iter()
+                .partition(|waiter| waiter.deadline <= resume + TICK);
             give_up(late, &fault);
             batch = rest;
             if !batch.is_empty() {
@@ -255,3 +262,6 @@ impl<C: Commit> Drop for Lane<C> {
         self.gathering.lane_left.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests;

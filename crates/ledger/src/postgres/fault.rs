@@ -24,8 +24,10 @@ fn by_code(error: &dyn DatabaseError) -> Fault {
     match &*code {
         // Serialization failure, deadlock.
         "40001" | "40P01" => Fault::Conflict(why),
-        // Lock and statement timeout.
-        "55P03" | "57014" => Fault::Locked(why),
+        "55P03" => Fault::Locked(why),
+        // The statement timeout, and nothing was done. Asking again for each row would be the wrong answer
+        // to a server that is slow.
+        "57014" => Fault::Overloaded(why),
         // The database does not exist; the server refuses the name or password.
         "3D000" => Fault::Unusable(why),
         _ => match code.get(..2) {

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use deadpool::Runtime;
 use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
@@ -48,8 +49,10 @@ impl<S: Store> Sessions<S> {
     pub(crate) fn new(store: S, size: usize, limits: Limits) -> Self {
         let pool = managed::Pool::builder(Opener(store))
             .max_size(size.max(1))
+            .wait_timeout(Some(limits.pool_wait))
+            .runtime(Runtime::Tokio1)
             .build()
-            .expect("only time limits need a runtime, and none is set");
+            .expect("a pool with a time limit needs a runtime, and has one");
         Self { pool, limits }
     }
 
@@ -100,15 +103,19 @@ impl<S: Store> Sessions<S> {
         result
     }
 
-    /// A connection, within the limit of waiting for one.
+    /// A connection. Waiting for one that others use has its own, shorter limit; making a new one, which on a
+    /// long line takes several round trips, has that of a whole call.
     pub(crate) async fn open(&self, deadline: Instant) -> Result<Object<Opener<S>>, Fault> {
-        let end = deadline.min(Instant::now() + self.limits.pool_wait);
+        let end = deadline.min(Instant::now() + self.limits.append);
         match timeout_at(end, self.pool.get()).await {
             Ok(Ok(session)) => Ok(session),
             Ok(Err(PoolError::Backend(fault))) => Err(fault),
             Ok(Err(PoolError::Closed)) => Err(Fault::Overloaded("the ledger is closed".into())),
-            Ok(Err(_)) | Err(_) => Err(Fault::Overloaded(
+            Ok(Err(_)) => Err(Fault::Overloaded(
                 "no connection to the database came free in time".into(),
+            )),
+            Err(_) => Err(Fault::Broken(
+                "the database did not accept a connection in time".into(),
             )),
         }
     }

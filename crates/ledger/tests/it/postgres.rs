@@ -33,10 +33,10 @@ async fn behind_a_proxy() -> (PostgresLedger, Proxy, Database) {
     let proxy = Proxy::start(server.addr()).await;
     let detour = url.replace(&server.addr().to_string(), &proxy.addr().to_string());
     assert_ne!(*url, detour);
+    // Short enough that a silence is noticed soon, long enough for a busy machine.
     let limits = Limits {
-        append: PATIENCE,
         statement: Duration::from_secs(2),
-        ..Limits::default()
+        ..patient()
     };
     let ledger = connect(&detour, limits);
     ledger.migrate().await.unwrap();
@@ -234,6 +234,27 @@ async fn a_settlement_whose_reply_was_lost_is_committed_once() {
         db.value("SELECT count(*) FROM webhook_attempts WHERE outcome = 'done'")
             .await,
         "2"
+    );
+}
+
+/// Making a connection takes several round trips; the limit of waiting for one that others use is not meant.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_line_may_take_longer_to_connect_than_one_waits_for_a_connection() {
+    let db = Database::postgres().await;
+    let Database::Postgres { server, url } = &db else {
+        unreachable!()
+    };
+    db.ledger().await;
+    let proxy = Proxy::start(server.addr()).await;
+    proxy.set(Fault::DelayReplies(Duration::from_millis(60)));
+    let detour = url.replace(&server.addr().to_string(), &proxy.addr().to_string());
+    let limits = Limits {
+        pool_wait: Duration::from_millis(50),
+        ..patient()
+    };
+    assert_eq!(
+        append(&connect(&detour, limits), "evt_1").await.unwrap(),
+        Appended::Accepted
     );
 }
 

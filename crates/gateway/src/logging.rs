@@ -29,6 +29,8 @@ pub fn start(level: Level, format: LogFormat) {
         .with_default(Level::WARN.min(level))
         .with_targets(ours);
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(true);
+    // The filter is the whole subscriber's and not this layer's own: a library that asks whether a line
+    // would be written, as sqlx does, then costs the thread's next line, which a layer's own filter drops.
     let lines = match format {
         LogFormat::Json => lines
             .json()
@@ -39,7 +41,5 @@ pub fn start(level: Level, format: LogFormat) {
         LogFormat::Pretty => lines.with_ansi(false).boxed(),
     };
     // A second start in one process keeps the first: lines are not lost either way.
-    let _ = tracing_subscriber::registry()
-        .with(lines.with_filter(filter))
-        .try_init();
+    let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
 }

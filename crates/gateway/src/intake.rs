@@ -16,6 +16,7 @@ use hookgate_signature::{Delivery, Headers};
 use crate::metrics::{UNKNOWN_SOURCE, observe};
 use crate::receiver::{Received, Receiver, Source};
 use crate::rejection::{self, Refused};
+use crate::unread;
 
 /// Returned with every answer, and taken from the balancer if it sends a plausible one.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -41,13 +42,12 @@ pub struct Intake {
 /// `POST /webhooks/{source}`.
 pub async fn webhook(
     request: HttpRequest,
-    name: web::Path<String>,
-    payload: web::Payload,
+    mut payload: web::Payload,
     intake: web::Data<Intake>,
 ) -> HttpResponse {
     let started = Instant::now();
-    let source = intake.sources.get(name.as_str());
-    let result = intake.take(&request, source, payload).await;
+    let source = intake.sources.get(request.match_info().query("source"));
+    let result = intake.take(&request, source, &mut payload).await;
     let provider = source.map(|source| source.provider);
     let mut answer = match (&result, provider) {
         (Ok(received), Some(provider)) => rejection::respond(provider, received),
@@ -68,13 +68,21 @@ pub async fn webhook(
         took: started.elapsed(),
     };
     intake.count(&line, &result);
-    answer
+    match result {
+        Err(refused) if refused.leaves_body_unread() => unread::closing(answer, payload),
+        Ok(_) | Err(_) => answer,
+    }
 }
 
 /// Everything that is not the route.
-pub async fn elsewhere(request: HttpRequest, intake: web::Data<Intake>) -> HttpResponse {
-    let answer = Refused::UnknownSource.respond(None);
+pub async fn elsewhere(
+    request: HttpRequest,
+    payload: web::Payload,
+    intake: web::Data<Intake>,
+) -> HttpResponse {
+    let mut answer = Refused::UnknownSource.respond(None);
     let request_id = request_id(&request);
+    answer.headers_mut().insert(REQUEST_ID, request_id.clone());
     let line = Line {
         source: None,
         status: answer.status(),
@@ -82,7 +90,7 @@ pub async fn elsewhere(request: HttpRequest, intake: web::Data<Intake>) -> HttpR
         took: Duration::ZERO,
     };
     intake.count(&line, &Err(Refused::UnknownSource));
-    answer
+    unread::closing(answer, payload)
 }
 
 /// What the counters and the log line say of an answer.
@@ -98,7 +106,7 @@ impl Intake {
         &self,
         request: &HttpRequest,
         source: Option<&Arc<Source>>,
-        payload: web::Payload,
+        payload: &mut web::Payload,
     ) -> Result<Vec<Received>, Refused> {
         let source = source.ok_or(Refused::UnknownSource)?;
         if request.method() != Method::POST {
@@ -193,7 +201,7 @@ fn encoded(request: &HttpRequest) -> bool {
 /// Reads the body up to the limit; an announced length over it is refused before the first byte.
 async fn read_body(
     request: &HttpRequest,
-    mut payload: web::Payload,
+    payload: &mut web::Payload,
     bytes_max: usize,
 ) -> Result<Bytes, Refused> {
     let announced = request

@@ -22,4 +22,5 @@ pub mod rejection;
 pub mod sink;
 pub mod stores;
 pub mod target;
+mod unread;
 pub mod worker;

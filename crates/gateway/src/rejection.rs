@@ -71,6 +71,19 @@ impl Refused {
         }
     }
 
+    /// Whether it was refused before its body was read to the end.
+    pub fn leaves_body_unread(&self) -> bool {
+        match self {
+            Self::UnknownSource
+            | Self::MethodNotAllowed
+            | Self::RequestTimeout
+            | Self::BodyCut
+            | Self::BodyTooLarge(_)
+            | Self::UnsupportedEncoding => true,
+            Self::Signature(_) | Self::Body(_) | Self::Interrupted => false,
+        }
+    }
+
     fn status(&self, provider: Option<Provider>) -> StatusCode {
         match self {
             Self::Signature(_) => provider

@@ -21,7 +21,7 @@ pub fn check(file: &ConfigFile) -> Result<(), Failure> {
 
 /// Every setting with its value and where it stands.
 pub fn show(file: &ConfigFile) -> Result<(), Failure> {
-    let reader = Reader::new(std::env::vars().collect(), file.config.as_deref())?;
+    let reader = Reader::of_process(file.config.as_deref())?;
     let sources = Config::read(&reader, false).map(|config| config.sources);
     print(&config::show(&reader, sources.as_deref().unwrap_or_default()));
     sources.map(|_| ()).map_err(Failure::from)

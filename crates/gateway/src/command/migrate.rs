@@ -8,7 +8,7 @@ use crate::config::{LedgerStore, Reader, database};
 
 /// Brings the schema up to date and says so. Needs nothing but `DATABASE_URL`.
 pub fn migrate(file: &ConfigFile) -> Result<(), Failure> {
-    let reader = Reader::new(std::env::vars().collect(), file.config.as_deref())?;
+    let reader = Reader::of_process(file.config.as_deref())?;
     let store = database(&reader)?;
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::new)?;
     runtime.block_on(async {

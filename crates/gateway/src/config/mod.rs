@@ -11,7 +11,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hookgate_claim::{Epoch, RedisMode, RedisSettings};
+use hookgate_claim::{Epoch, RedisClaims, RedisMode, RedisSettings};
+use hookgate_ledger::{Limits, PostgresLedger};
 use secrecy::SecretString;
 
 pub use advice::advice;
@@ -20,6 +21,9 @@ pub use show::show;
 pub use source::{HandlerKind, SourceConfig, TargetConfig};
 
 use setting as s;
+
+/// More threads than any machine has use for; a slip of the pen should not exhaust it.
+const THREADS_MAX: usize = 1024;
 
 /// Everything a process needs to know.
 #[derive(Debug)]
@@ -130,7 +134,7 @@ impl Config {
             admin_listen: reader.value(&s::ADMIN_LISTEN, address)?,
             claims: claims(reader)?,
             ledger: database(reader)?,
-            ledger_timeout: reader.value(&s::LEDGER_TIMEOUT, reader::duration)?,
+            ledger_timeout: reader.value(&s::LEDGER_TIMEOUT, reader::duration_from(reader::MOMENT))?,
             migrate: reader.value(&s::MIGRATE, reader::switch)?,
             claim_wait: reader.value(&s::CLAIM_WAIT, reader::duration)?,
             claim_ttl: reader.value(&s::CLAIM_TTL, reader::duration_from(Duration::from_secs(1)))?,
@@ -140,12 +144,14 @@ impl Config {
             retry_base: reader.value(&s::RETRY_BASE, reader::duration)?,
             worker_concurrency: reader.value(&s::WORKER_CONCURRENCY, reader::positive)?,
             client: ClientLimits {
-                request_timeout: reader.value(&s::REQUEST_TIMEOUT, reader::duration)?,
+                request_timeout: reader.value(&s::REQUEST_TIMEOUT, reader::duration_from(reader::MOMENT))?,
                 keep_alive: reader.value(&s::KEEP_ALIVE, reader::duration)?,
                 connections_max: reader.value(&s::MAX_CONNECTIONS, reader::positive)?,
             },
             threads: reader
-                .optional(&s::THREADS, reader::positive)?
+                .optional(&s::THREADS, |text| {
+                    reader::positive(text).filter(|threads| *threads <= THREADS_MAX)
+                })?
                 .unwrap_or_else(cores),
             shutdown_grace: reader.value(&s::SHUTDOWN_GRACE, reader::duration)?,
             log: reader.value(&s::LOG, |text| text.parse().ok())?,
@@ -164,7 +170,7 @@ impl Config {
     /// # Errors
     /// As [`Config::read`].
     pub fn from_process(path: Option<&Path>, dev: bool) -> Result<Self, Wrong> {
-        Self::read(&Reader::new(std::env::vars().collect(), path)?, dev)
+        Self::read(&Reader::of_process(path)?, dev)
     }
 
     /// The epoch before the ledger has named its timeline.
@@ -226,7 +232,13 @@ impl Config {
 /// # Errors
 /// [`Wrong`] if `DATABASE_URL` is not of an accepted form.
 pub fn database(reader: &Reader) -> Result<LedgerStore, Wrong> {
-    reader.value(&s::DATABASE_URL, ledger)
+    let store = reader.value(&s::DATABASE_URL, ledger)?;
+    if let LedgerStore::Postgres(url) = &store {
+        // Connects to nothing, but reads the URL as the ledger will.
+        PostgresLedger::connect(url, Limits::default())
+            .map_err(|unusable| reader.refused(&s::DATABASE_URL, &unusable))?;
+    }
+    Ok(store)
 }
 
 fn claims(reader: &Reader) -> Result<ClaimStore, Wrong> {
@@ -237,7 +249,7 @@ fn claims(reader: &Reader) -> Result<ClaimStore, Wrong> {
         "cluster" => Some(RedisMode::Cluster),
         _ => None,
     })?;
-    let timeout = reader.value(&s::REDIS_TIMEOUT, reader::duration_from(Duration::from_millis(1)))?;
+    let timeout = reader.value(&s::REDIS_TIMEOUT, reader::duration_from(reader::MOMENT))?;
     let store = reader.optional(&s::REDIS_URL, |text| match text {
         "" => None,
         "none" => Some(ClaimStore::None),
@@ -246,6 +258,11 @@ fn claims(reader: &Reader) -> Result<ClaimStore, Wrong> {
             Some(ClaimStore::Redis(RedisSettings::new(mode, urls, timeout)))
         }
     })?;
+    if let Some(ClaimStore::Redis(settings)) = &store {
+        // Connects to nothing, but reads the URLs as the claims will.
+        RedisClaims::new(settings.clone(), Epoch::default())
+            .map_err(|bad| reader.refused(&s::REDIS_URL, &bad))?;
+    }
     Ok(store.unwrap_or(ClaimStore::Memory(entries)))
 }
 

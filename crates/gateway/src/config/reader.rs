@@ -42,7 +42,31 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads the process environment and, if given, a TOML file.
+    /// Reads the environment of this process and, if given, a TOML file.
+    ///
+    /// # Errors
+    /// As [`Reader::new`], and [`Wrong::Value`] for a setting that is no text. What else stands in an
+    /// environment is not looked at.
+    pub fn of_process(path: Option<&Path>) -> Result<Self, Wrong> {
+        let mut env = BTreeMap::new();
+        for (name, value) in std::env::vars_os() {
+            let Ok(name) = name.into_string() else { continue };
+            match value.into_string() {
+                Ok(value) => drop(env.insert(name, value)),
+                Err(_) if setting::is_variable(&name) => {
+                    return Err(Wrong::Value {
+                        origin: name,
+                        value: "(not shown)".to_owned(),
+                        accepts: "text in UTF-8".to_owned(),
+                    });
+                }
+                Err(_) => {}
+            }
+        }
+        Self::new(env, path)
+    }
+
+    /// Reads from this environment and, if given, a TOML file.
     ///
     /// # Errors
     /// [`Wrong::File`] if the file cannot be read, is not TOML, or has a key that no setting has: a
@@ -59,15 +83,16 @@ impl Reader {
             problem,
         };
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let file: toml::Table = text
-            .parse()
-            .map_err(|error: toml::de::Error| wrong(located(&text, &error)))?;
+        let not_toml = |error: toml::de::Error| wrong(located(&text, &error));
+        let document = toml::de::DeTable::parse(&text).map_err(not_toml)?;
         let known = |key: &str| key == "sources" || setting::ALL.iter().any(|setting| setting.key() == key);
-        if let Some(unknown) = file.keys().find(|key| !known(key)) {
+        if let Some(unknown) = document.get_ref().keys().find(|key| !known(key.get_ref())) {
+            let (line, key) = (line_at(&text, unknown.span().start), unknown.get_ref());
             return Err(wrong(format!(
-                "{unknown} is not a setting; `hookgate config show` lists them"
+                "line {line}: {key} is not a setting; `hookgate config show` lists them"
             )));
         }
+        let file: toml::Table = text.parse().map_err(not_toml)?;
         Ok(Self {
             env,
             file,
@@ -101,6 +126,14 @@ impl Reader {
             other => other.to_string(),
         };
         Some((value, format!("{key} in {}", self.path().display())))
+    }
+
+    /// The refusal of a value whose form was right, by somebody who knows more about it.
+    pub fn refused(&self, setting: &Setting, problem: &dyn std::fmt::Display) -> Wrong {
+        let origin = self
+            .text(setting)
+            .map_or_else(|| setting.name.to_owned(), |(_, origin)| origin);
+        Wrong::Combination(format!("{origin}: {problem}"))
     }
 
     /// The parsed value, or `None` if nobody set it and it has no default.
@@ -149,16 +182,26 @@ fn wrong(setting: &Setting, origin: String, text: &str) -> Wrong {
 
 /// Where the TOML error is, without quoting the line: it may hold a secret.
 fn located(text: &str, error: &toml::de::Error) -> String {
-    let line = error
-        .span()
-        .map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+    let line = error.span().map_or(0, |span| line_at(text, span.start));
     format!("line {line}: {}", error.message())
 }
 
-/// A duration such as `100ms`, `2s`, `7d`.
-pub(super) fn duration(text: &str) -> Option<Duration> {
-    humantime::parse_duration(text).ok()
+fn line_at(text: &str, position: usize) -> usize {
+    text[..position].matches('\n').count() + 1
 }
+
+/// Longer than anybody waits for anything, and short enough to be added to any moment without overflow.
+const DURATION_MAX: Duration = Duration::from_hours(10 * 366 * 24);
+
+/// A duration such as `100ms`, `2s`, `7d`, up to ten years.
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    humantime::parse_duration(text)
+        .ok()
+        .filter(|value| *value <= DURATION_MAX)
+}
+
+/// The least of a duration in which something has to happen: zero would mean "never" or "no limit".
+pub(super) const MOMENT: Duration = Duration::from_millis(1);
 
 /// A duration of at least `least`.
 pub(super) fn duration_from(least: Duration) -> impl Fn(&str) -> Option<Duration> {

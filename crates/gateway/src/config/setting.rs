@@ -45,17 +45,17 @@ settings! {
         "Where claims are kept; absent: in memory, none: no claims", secret;
     REDIS_MODE = "HOOKGATE_REDIS_MODE", "single", "single, sentinel or cluster",
         "What kind of Redis the URLs name";
-    REDIS_TIMEOUT = "HOOKGATE_REDIS_TIMEOUT", "100ms", "a duration such as 100ms",
+    REDIS_TIMEOUT = "HOOKGATE_REDIS_TIMEOUT", "100ms", "a duration of at least 1ms, such as 100ms",
         "Longest wait for any Redis command; then the ledger decides alone";
     DATABASE_URL = "DATABASE_URL", "sqlite://hookgate.db", "postgres://…, sqlite://path, or none",
         "Where events are kept", secret;
-    LEDGER_TIMEOUT = "HOOKGATE_LEDGER_TIMEOUT", "2s", "a duration such as 2s",
+    LEDGER_TIMEOUT = "HOOKGATE_LEDGER_TIMEOUT", "2s", "a duration of at least 1ms, such as 2s",
         "Longest time for a whole append; then 503";
     MIGRATE = "HOOKGATE_MIGRATE", "on", "on or off",
         "Whether to bring the database schema up to date at start";
-    LISTEN = "HOOKGATE_LISTEN", "0.0.0.0:8080", "host:port, e.g. 0.0.0.0:8080",
+    LISTEN = "HOOKGATE_LISTEN", "0.0.0.0:8080", "an IP address and a port, such as 0.0.0.0:8080",
         "Address of the public listener (127.0.0.1:8080 in dev)";
-    ADMIN_LISTEN = "HOOKGATE_ADMIN_LISTEN", "127.0.0.1:9464", "host:port, e.g. 127.0.0.1:9464",
+    ADMIN_LISTEN = "HOOKGATE_ADMIN_LISTEN", "127.0.0.1:9464", "an IP address and a port, such as 127.0.0.1:9464",
         "Address of probes and metrics";
     HANDLER = "HOOKGATE_HANDLER", "inbox", "inbox or forward",
         "inbox: store, answer, deliver by a worker; forward: POST to the target before the answer";
@@ -63,11 +63,11 @@ settings! {
         "Where events go", secret;
     TARGET_SECRET = "HOOKGATE_TARGET_SECRET", "", "whsec_ and base64 of 24 to 64 bytes",
         "Key of the outgoing Standard Webhooks signature", secret;
-    HANDLER_TIMEOUT = "HOOKGATE_HANDLER_TIMEOUT", "", "a duration such as 10s",
+    HANDLER_TIMEOUT = "HOOKGATE_HANDLER_TIMEOUT", "", "a duration of at least 1ms, such as 10s",
         "Longest wait for a target; default the smaller of 10s and the provider's answer budget less 1s";
     CLAIM_LEASE = "HOOKGATE_CLAIM_LEASE", "", "a duration of at least 100ms, such as 15s",
         "Age after which an unfinished claim may be taken over; default handler timeout + 5s";
-    CLAIM_WAIT = "HOOKGATE_CLAIM_WAIT", "2s", "a duration such as 2s",
+    CLAIM_WAIT = "HOOKGATE_CLAIM_WAIT", "2s", "a duration up to 10 years, such as 2s",
         "How long a copy waits for the one in flight (forward)";
     CLAIM_TTL = "HOOKGATE_CLAIM_TTL", "7d", "a duration of at least 1s, such as 7d",
         "Life of a claim and of a done mark";
@@ -79,21 +79,21 @@ settings! {
         "Entries of the in-memory claims";
     RETRY_MAX_ATTEMPTS = "HOOKGATE_RETRY_MAX_ATTEMPTS", "5", "a whole number from 1",
         "Tries of the worker before an event goes to the dead letters";
-    RETRY_BASE = "HOOKGATE_RETRY_BASE", "1s", "a duration such as 1s",
+    RETRY_BASE = "HOOKGATE_RETRY_BASE", "1s", "a duration up to 10 years, such as 1s",
         "First delay between tries; it doubles with each";
     WORKER_CONCURRENCY = "HOOKGATE_WORKER_CONCURRENCY", "16", "a whole number from 1",
         "Events that one worker delivers at the same time";
     MAX_BODY_BYTES = "HOOKGATE_MAX_BODY_BYTES", "", "a whole number of bytes from 1",
         "Largest accepted body; default 1048576, more for providers that send more";
-    REQUEST_TIMEOUT = "HOOKGATE_REQUEST_TIMEOUT", "5s", "a duration such as 5s",
+    REQUEST_TIMEOUT = "HOOKGATE_REQUEST_TIMEOUT", "5s", "a duration of at least 1ms, such as 5s",
         "Longest time for a client to send its headers, and again for its body";
-    KEEP_ALIVE = "HOOKGATE_KEEP_ALIVE", "75s", "a duration such as 75s",
+    KEEP_ALIVE = "HOOKGATE_KEEP_ALIVE", "75s", "a duration up to 10 years, such as 75s",
         "How long an idle connection stays open; keep it longer than the load balancer's";
     MAX_CONNECTIONS = "HOOKGATE_MAX_CONNECTIONS", "25000", "a whole number from 1",
         "Open connections per thread";
-    THREADS = "HOOKGATE_THREADS", "", "a whole number from 1",
+    THREADS = "HOOKGATE_THREADS", "", "a whole number from 1 to 1024",
         "Threads; default the number of cores";
-    SHUTDOWN_GRACE = "HOOKGATE_SHUTDOWN_GRACE", "25s", "a duration such as 25s",
+    SHUTDOWN_GRACE = "HOOKGATE_SHUTDOWN_GRACE", "25s", "a duration up to 10 years, such as 25s",
         "Longest time from SIGTERM to exit";
     LOG = "HOOKGATE_LOG", "info", "error, warn, info, debug or trace",
         "How much hookgate says";
@@ -101,7 +101,14 @@ settings! {
         "Form of the log lines (pretty in dev)";
 }
 
-/// The TOML key of a provider's secrets and of its secret file, by the name of the source.
+/// Whether an environment variable of this name is read: a setting, or the secrets of some source.
+pub(super) fn is_variable(name: &str) -> bool {
+    ALL.iter().any(|setting| setting.name == name)
+        || name.ends_with("_WEBHOOK_SECRET")
+        || name.ends_with("_WEBHOOK_SECRET_FILE")
+}
+
+/// The environment variables of a source's secrets and of its secret file, by its name.
 pub fn secret_variables(source: &str) -> [String; 2] {
     let stem = source.to_ascii_uppercase().replace('-', "_");
     [

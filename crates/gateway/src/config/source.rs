@@ -1,14 +1,18 @@
 //! The configured endpoints: which provider, which secrets, where its events go.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hookgate_signature::{Keys, Scheme, StandardWebhooks, Tolerance};
 use hookgate_webhook::{Provider, SourceName};
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::reader::{self, Reader, Wrong};
 use super::setting;
+use crate::metrics::UNKNOWN_SOURCE;
 
 /// How a source's events are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -79,11 +83,11 @@ struct SourceTable {
     handler: Option<HandlerKind>,
     target_url: Option<SecretString>,
     target_secret: Option<SecretString>,
-    #[serde(default, with = "humantime_text")]
+    #[serde(default, deserialize_with = "moment")]
     handler_timeout: Option<Duration>,
-    #[serde(default, with = "humantime_text")]
+    #[serde(default, deserialize_with = "lease")]
     claim_lease: Option<Duration>,
-    max_body_bytes: Option<usize>,
+    max_body_bytes: Option<NonZeroUsize>,
 }
 
 /// Largest body unless a setting or a provider's published size says more: fits every payload seen from
@@ -92,6 +96,9 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// The longest default wait for a target.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The shortest lease: a renewal has to fit into a third of it.
+const LEASE_MIN: Duration = Duration::from_millis(100);
 
 /// What a claim's lease adds to the handler timeout, so that a live handler is never taken over.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
@@ -131,10 +138,12 @@ fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {
     for (name, table) in sources {
         let at = |problem: &str| wrong(format!("[sources.{name}]: {problem}"));
         let parsed = SourceName::parse(name).map_err(|bad| at(&bad.to_string()))?;
-        let table = table
-            .clone()
-            .try_into()
-            .map_err(|error: toml::de::Error| at(error.message()))?;
+        if name == UNKNOWN_SOURCE {
+            return Err(at(
+                "metrics call requests to no source by this name; choose another",
+            ));
+        }
+        let table = table.clone().try_into().map_err(|_| at(&fault(table)))?;
         tables.push((parsed, table));
     }
     Ok(tables)
@@ -150,14 +159,13 @@ fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) ->
             })?;
     let secrets = secrets(reader, dev, &name, provider, &table)?;
     let knowledge = provider.knowledge();
-    let global_timeout = reader.optional(&setting::HANDLER_TIMEOUT, reader::duration)?;
+    let global_timeout = reader.optional(&setting::HANDLER_TIMEOUT, reader::duration_from(reader::MOMENT))?;
     let budget_left = knowledge.answer_budget.saturating_sub(Duration::from_secs(1));
     let handler_timeout = table
         .handler_timeout
         .or(global_timeout)
         .unwrap_or(HANDLER_TIMEOUT.min(budget_left));
-    let least = Duration::from_millis(100);
-    let global_lease = reader.optional(&setting::CLAIM_LEASE, reader::duration_from(least))?;
+    let global_lease = reader.optional(&setting::CLAIM_LEASE, reader::duration_from(LEASE_MIN))?;
     let global_bytes = reader.optional(&setting::MAX_BODY_BYTES, reader::positive)?;
     let default_bytes = BODY_BYTES_MAX.max(knowledge.body_bytes_max.unwrap_or(0));
     Ok(SourceConfig {
@@ -172,7 +180,11 @@ fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) ->
             .claim_lease
             .or(global_lease)
             .unwrap_or(handler_timeout + LEASE_MARGIN),
-        body_bytes_max: table.max_body_bytes.or(global_bytes).unwrap_or(default_bytes),
+        body_bytes_max: table
+            .max_body_bytes
+            .map(usize::from)
+            .or(global_bytes)
+            .unwrap_or(default_bytes),
         name,
     })
 }
@@ -218,7 +230,11 @@ fn secrets(
             accepts,
         });
     }
-    Ok(given)
+    let knowledge = provider.knowledge();
+    match Keys::new(knowledge.scheme, &given, knowledge.tolerance) {
+        Ok(_) => Ok(given),
+        Err(bad) => Err(Wrong::Combination(format!("{origin} of source {name}: {bad}"))),
+    }
 }
 
 fn split(list: &str, separator: char) -> Vec<SecretString> {
@@ -262,21 +278,70 @@ fn target(reader: &Reader, name: &SourceName, table: &SourceTable) -> Result<Opt
         Some(secret) => Some(secret.clone()),
         None => reader.optional(&setting::TARGET_SECRET, |text| Some(SecretString::from(text)))?,
     };
+    let signs = |secret: &SecretString| {
+        let scheme = Scheme::StandardWebhooks(StandardWebhooks::UNBRANDED);
+        Keys::new(scheme, std::slice::from_ref(secret), Tolerance::Off).is_ok_and(|keys| keys.can_sign())
+    };
+    if !secret.as_ref().is_none_or(signs) {
+        return Err(Wrong::Value {
+            origin: format!("{} of source {name}", setting::TARGET_SECRET.name),
+            value: "(not shown)".to_owned(),
+            accepts: setting::TARGET_SECRET.accepts.to_owned(),
+        });
+    }
     Ok(Some(TargetConfig { url, secret }))
 }
 
 /// Durations in the file are written like those in the environment.
-mod humantime_text {
-    use std::time::Duration;
+fn moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration_from(deserializer, reader::MOMENT)
+}
 
-    use serde::{Deserialize, Deserializer, de::Error};
+fn lease<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration_from(deserializer, LEASE_MIN)
+}
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        super::reader::duration(&text)
-            .map(Some)
-            .ok_or_else(|| D::Error::custom("expected a duration such as 10s"))
+fn duration_from<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    least: Duration,
+) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match reader::duration_from(least)(&text) {
+        Some(duration) => Ok(Some(duration)),
+        None => Err(D::Error::custom("not a duration")),
     }
+}
+
+/// Which key of a table is at fault, and what it takes. The message of the deserializer would quote the
+/// value, and that may be a secret.
+fn fault(table: &toml::Value) -> String {
+    let Some(table) = table.as_table() else {
+        return "it is not a table of settings".to_owned();
+    };
+    let alone =
+        |(key, value): (&String, &toml::Value)| toml::Table::from_iter([(key.clone(), value.clone())]);
+    let at_fault = table
+        .iter()
+        .find(|entry| alone(*entry).try_into::<SourceTable>().is_err());
+    match at_fault.map(|(key, _)| (key, form(key))) {
+        Some((key, Some(form))) => format!("{key} is not accepted: expected {form}"),
+        Some((key, None)) => format!("{key} is not a setting of a source"),
+        None => "it cannot be read".to_owned(),
+    }
+}
+
+/// What a key of a source's table takes; `None` if there is no such key.
+fn form(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "provider" => "the name of a provider, e.g. \"stripe\"",
+        "secrets" => "a list of texts, e.g. [\"…\"]",
+        "secret_file" => "the path of a file with one secret a line",
+        "handler" => setting::HANDLER.accepts,
+        "target_url" => setting::TARGET_URL.accepts,
+        "target_secret" => setting::TARGET_SECRET.accepts,
+        "handler_timeout" => setting::HANDLER_TIMEOUT.accepts,
+        "claim_lease" => setting::CLAIM_LEASE.accepts,
+        "max_body_bytes" => setting::MAX_BODY_BYTES.accepts,
+        _ => return None,
+    })
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hookgate_signature::{BadSecret, Delivery, Headers, Keys, Refusal, Tolerance};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
 use crate::{Event, Provider};
 
@@ -36,9 +37,14 @@ pub struct Verdict {
 /// A line that is no vector, or one that cannot be judged here.
 #[derive(Debug, thiserror::Error)]
 pub enum BadLine {
-    /// Not a JSON object of the documented form.
-    #[error("the line is not a vector: {0}")]
-    NotAVector(#[from] serde_json::Error),
+    /// Not a JSON object of the documented form. The parser's own words would quote a value.
+    #[error("the line is not a vector: column {column} is {problem}")]
+    NotAVector {
+        /// Where reading ended, from 1.
+        column: usize,
+        /// In which way it is wrong.
+        problem: &'static str,
+    },
     /// The provider is not known.
     #[error("vector {name}: provider {provider:?} is unknown")]
     UnknownProvider {
@@ -93,7 +99,14 @@ fn post() -> String {
 /// # Errors
 /// [`BadLine`] if there is nothing to judge; its text never quotes a secret.
 pub fn judge(line: &str) -> Result<Verdict, BadLine> {
-    let vector: Vector = serde_json::from_str(line)?;
+    let vector: Vector = serde_json::from_str(line).map_err(|error| BadLine::NotAVector {
+        column: error.column(),
+        problem: match error.classify() {
+            Category::Data => "of another type than documented, or a field is missing before it",
+            Category::Eof => "the end, and something is missing",
+            Category::Syntax | Category::Io => "no JSON",
+        },
+    })?;
     let provider: Provider = vector.provider.parse().map_err(|_| BadLine::UnknownProvider {
         name: vector.name.clone(),
         provider: vector.provider.clone(),

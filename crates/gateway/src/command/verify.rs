@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use clap::Args;
-use hookgate_signature::{Delivery, Headers, Keys};
+use hookgate_signature::{Delivery, Headers, Keys, Refusal, Verified};
 use hookgate_webhook::vectors;
 
 use super::{Failure, print};
@@ -53,15 +53,19 @@ impl Verify {
         let keys =
             Keys::new(knowledge.scheme, &source.secrets, knowledge.tolerance).map_err(Failure::usage)?;
         let text = read(headers)?;
-        let delivery = Delivery {
-            method: "POST",
-            url: None,
+        let saved = Saved {
+            keys: &keys,
             headers: header_lines(&text),
             body: Bytes::from(read(body)?),
         };
-        let verified = keys.verify(delivery, clock::unix_seconds());
-        let verified =
-            verified.map_err(|refusal| Failure::new(format!("{}: {refusal}", refusal.reason())))?;
+        let now = clock::unix_seconds();
+        let verified = match saved.verify(&saved.body, now) {
+            Ok(verified) => verified,
+            Err(refusal) => {
+                saved.advise(refusal, now);
+                return Err(Failure::new(format!("{}: {refusal}", refusal.reason())));
+            }
+        };
         let events = source.provider.read(&verified);
         let events =
             events.map_err(|unreadable| Failure::new(format!("{}: {unreadable}", unreadable.reason())))?;
@@ -76,9 +80,78 @@ impl Verify {
     }
 }
 
+/// A delivery that somebody saved, and the keys it should fit.
+struct Saved<'a> {
+    keys: &'a Keys,
+    headers: Headers<'a>,
+    body: Bytes,
+}
+
+impl Saved<'_> {
+    fn verify(&self, body: &Bytes, now: i64) -> Result<Verified<'_>, Refusal> {
+        let delivery = Delivery {
+            method: "POST",
+            url: None,
+            headers: self.headers.clone(),
+            body: body.clone(),
+        };
+        self.keys.verify(delivery, now)
+    }
+
+    /// Says what would have passed: the same signature at another time or over a slightly other body, and in
+    /// any case the headers that a holder of the first secret would send for this body now.
+    fn advise(&self, refusal: Refusal, now: i64) {
+        let then = match refusal {
+            Refusal::StaleTimestamp { age, .. } => now.saturating_sub_unsigned(age.as_secs()),
+            Refusal::FutureTimestamp { ahead, .. } => now.saturating_add_unsigned(ahead.as_secs()),
+            Refusal::MissingSignature(_) | Refusal::MalformedSignature { .. } | Refusal::BadSignature => now,
+        };
+        if then != now
+            && let Ok(verified) = self.verify(&self.body, then)
+        {
+            let slot = verified.slot();
+            print(&format!(
+                "secret {slot} matches: only the time is against it, it was good at {then}\n"
+            ));
+        }
+        for (body, change) in self.other_bodies() {
+            if self.verify(&body, now).is_ok() {
+                print(&format!(
+                    "the signature fits {change}: save the body byte for byte\n"
+                ));
+            }
+        }
+        let id = self.headers.text("webhook-id").unwrap_or("msg_1");
+        let passing = self.keys.sign(id, now, &self.body);
+        if !passing.is_empty() {
+            print("these headers would pass for this body now:\n");
+        }
+        for (name, value) in passing {
+            print(&format!("  {name}: {value}\n"));
+        }
+    }
+
+    /// The body as it may have been before an editor, a shell or a proxy had it.
+    fn other_bodies(&self) -> Vec<(Bytes, &'static str)> {
+        let body = &self.body;
+        let without = |end: &[u8]| body.strip_suffix(end).map(Bytes::copy_from_slice);
+        let unix: Vec<u8> = body.iter().copied().filter(|byte| *byte != b'\r').collect();
+        let mut others = vec![
+            (
+                Bytes::from([body, &b"\n"[..]].concat()),
+                "the body with a line break at its end",
+            ),
+            (Bytes::from(unix), "the body without carriage returns"),
+        ];
+        others.extend(without(b"\n").map(|body| (body, "the body without the line break at its end")));
+        others.extend(without(b"\r\n").map(|body| (body, "the body without the line break at its end")));
+        others
+    }
+}
+
 fn judge(path: &Path) -> Result<(), Failure> {
     let text = read(path)?;
-    let mut differing = 0;
+    let mut differing = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let at = |problem: &dyn std::fmt::Display| {
             Failure::new(format!("{} line {}: {problem}", path.display(), number + 1))
@@ -90,13 +163,16 @@ fn judge(path: &Path) -> Result<(), Failure> {
         let verdict = vectors::judge(&line).map_err(|bad| at(&bad))?;
         let json = serde_json::to_string(&verdict).map_err(|error| at(&error))?;
         print(&format!("{json}\n"));
-        differing += u32::from(!verdict.as_expected);
+        if !verdict.as_expected {
+            differing.push(format!("line {} ({})", number + 1, verdict.name));
+        }
     }
-    if differing == 0 {
+    if differing.is_empty() {
         Ok(())
     } else {
+        let (count, lines) = (differing.len(), differing.join(", "));
         Err(Failure::new(format!(
-            "{differing} verdict(s) differ from their \"expect\""
+            "{count} verdict(s) differ from what their line expects: {lines}"
         )))
     }
 }

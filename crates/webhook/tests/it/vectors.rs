@@ -96,7 +96,10 @@ fn a_genuine_delivery_that_cannot_be_read_is_ok_without_fields() {
 fn a_line_that_cannot_be_judged_says_why() {
     let line = lines().next().unwrap();
     let bad = |field, value: &str| judge(&changed(line, field, value.into())).unwrap_err();
-    assert!(matches!(judge("nonsense").unwrap_err(), BadLine::NotAVector(_)));
+    assert!(matches!(
+        judge("nonsense").unwrap_err(),
+        BadLine::NotAVector { .. }
+    ));
     assert!(matches!(bad("body_b64", "%"), BadLine::BadBody { .. }));
     assert!(
         bad("provider", "acme")

@@ -135,6 +135,48 @@ impl Replica {
         .await
     }
 
+    /// All series of the metrics page with their values.
+    pub async fn series(&self) -> BTreeMap<String, f64> {
+        let (status, text) = self.admin("/metrics").await;
+        assert_eq!(status, 200, "{text}");
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines
+            .map(|line| {
+                let (name, value) = line.rsplit_once(' ').expect("a line has a name and a value");
+                (name.to_owned(), value.parse().expect("a value is a number"))
+            })
+            .collect()
+    }
+
+    /// Refusals of a source by reason.
+    pub async fn refusals(&self, source: &str, reason: &str) -> f64 {
+        self.metric(&format!(
+            "hookgate_refusals_total{{reason=\"{reason}\",source=\"{source}\"}}"
+        ))
+        .await
+    }
+
+    /// A request of any method to any path of the public listener.
+    pub async fn ask(&self, method: reqwest::Method, path: &str) -> Answer {
+        let request = self
+            .client
+            .request(method, format!("http://{}{path}", self.public));
+        Answer::of(request.send().await.expect("the gateway answers")).await
+    }
+
+    /// The log lines about deliveries, up to the one that answers a request with this id.
+    pub async fn delivery_lines(&self, last_request_id: &str) -> Vec<Value> {
+        let is_last = |line: &str| line.contains(last_request_id);
+        self.process.wait_for_line(is_last).await;
+        let lines = self.process.lines();
+        let lines = lines
+            .iter()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines
+            .filter(|line| line["target"] == "hookgate::delivery")
+            .collect()
+    }
+
     /// Sends SIGTERM and waits for the exit code.
     pub async fn stop(&self) -> Option<i32> {
         self.process.signal("TERM");
@@ -148,6 +190,8 @@ fn client() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .no_proxy()
+        // Shorter than any server here keeps a connection, so that none is used that is being closed.
+        .pool_idle_timeout(std::time::Duration::from_secs(2))
         .build()
         .expect("a client needs nothing")
 }

@@ -1,6 +1,33 @@
 //! The gateway from outside: the real binary, real Redis, real Postgres, real sockets; HTTP answers, rows,
 //! keys, metrics and log lines are what is looked at.
+#![allow(
+    unreachable_pub,
+    reason = "in a test binary `pub` only parts what other files use from what they do not"
+)]
 
+mod canaries;
+mod command_line;
+mod config_file;
+mod connections;
+mod dev_command;
+mod embedded;
 mod gateway;
+mod hostile_ids;
+mod limits;
+mod log_lines;
+mod metrics;
+mod missing_secrets;
+mod odd_json;
 mod path;
+mod poisonous_rows;
 mod provider;
+mod raw;
+mod raw_bytes;
+mod refusals;
+mod roles;
+mod send_command;
+mod signatures;
+mod slow_senders;
+mod success;
+mod verify_command;
+mod wrong_settings;

@@ -24,9 +24,18 @@ pub struct Signed {
 
 /// A realistic event of the provider, new with every call.
 pub fn event(provider: Provider) -> Signed {
+    sample(provider, None)
+}
+
+/// A realistic event of one of the provider's sample types, new with every call.
+pub fn event_of(provider: Provider, event_type: &str) -> Signed {
+    sample(provider, Some(event_type))
+}
+
+fn sample(provider: Provider, event_type: Option<&str>) -> Signed {
     let sample = provider
-        .sample(None, rand::random(), now() * 1000)
-        .expect("there is a default sample");
+        .sample(event_type, rand::random(), now() * 1000)
+        .expect("there is a sample");
     let headers = sample
         .headers
         .iter()
@@ -49,10 +58,15 @@ pub fn stripe(event_id: &str) -> Signed {
 
 /// Signs any bytes as the provider would, at this moment.
 pub fn sign(provider: Provider, secret: &str, id: &str, body: &[u8]) -> Signed {
+    sign_at(provider, secret, id, body, now())
+}
+
+/// Signs any bytes as the provider would at another moment, in unix seconds.
+pub fn sign_at(provider: Provider, secret: &str, id: &str, body: &[u8], moment: i64) -> Signed {
     let scheme = provider.knowledge().scheme;
     let keys = Keys::new(scheme, &[secret.into()], Tolerance::Off).expect("the secret fits the scheme");
     let headers = keys
-        .sign(id, now(), body)
+        .sign(id, moment, body)
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();

@@ -1,0 +1,82 @@
+//! A replica on the embedded stores: a database file of its own, claims in memory. What a test needs that
+//! asks about input and not about stores.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
+use tempfile::TempDir;
+
+use crate::gateway::Replica;
+use crate::provider::SECRET;
+
+/// A replica and its directory, which ends with it.
+pub struct Embedded {
+    replica: Replica,
+    directory: TempDir,
+}
+
+/// The secret of every source whose provider takes it.
+pub const ALL_SECRETS: [(&str, &str); 4] = [
+    ("STRIPE_WEBHOOK_SECRET", SECRET),
+    ("GITHUB_WEBHOOK_SECRET", SECRET),
+    ("SHOPIFY_WEBHOOK_SECRET", SECRET),
+    ("STANDARD_WEBHOOKS_WEBHOOK_SECRET", SECRET),
+];
+
+impl Embedded {
+    /// A replica with all sources.
+    pub async fn serve() -> Self {
+        Self::serve_with(&[]).await
+    }
+
+    /// As [`Embedded::serve`], with further settings.
+    pub async fn serve_with(settings: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let database = url(&file(&directory));
+        let mut all = vec![("DATABASE_URL", database.as_str())];
+        all.extend(ALL_SECRETS);
+        all.extend(settings);
+        let replica = Replica::serve(&all).await;
+        Self { replica, directory }
+    }
+
+    /// The rows of a query with one column, one a line; NULL is the empty line.
+    pub async fn sql(&self, query: &str) -> String {
+        sql(&file(&self.directory), query).await
+    }
+}
+
+impl Deref for Embedded {
+    type Target = Replica;
+
+    fn deref(&self) -> &Replica {
+        &self.replica
+    }
+}
+
+/// `DATABASE_URL` of a database file.
+pub fn url(file: &Path) -> String {
+    format!("sqlite://{}", file.display())
+}
+
+/// The rows of a query with one column on a database file, one a line; NULL is the empty line.
+pub async fn sql(file: &Path, query: &str) -> String {
+    let options = SqliteConnectOptions::new().filename(file).read_only(true);
+    let mut connection = SqliteConnection::connect_with(&options)
+        .await
+        .expect("the database file can be opened");
+    let rows = sqlx::query(AssertSqlSafe(query.to_owned()))
+        .fetch_all(&mut connection)
+        .await
+        .expect("the query is answered");
+    let text = |row: &SqliteRow| row.try_get_unchecked::<Option<String>, _>(0);
+    let rows = rows.iter().map(|row| text(row).expect("a column is text"));
+    let rows: Vec<_> = rows.map(Option::unwrap_or_default).collect();
+    rows.join("\n")
+}
+
+fn file(directory: &TempDir) -> PathBuf {
+    directory.path().join("hookgate.db")
+}

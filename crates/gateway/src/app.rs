@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::{self, Admin};
 use crate::assembly::{self, Assembly};
 use crate::config::{Config, Wrong};
-use crate::intake::{self, Intake};
+use crate::intake::Intake;
+use crate::listener;
 use crate::receiver::Receiver;
 use crate::stores::Unusable;
 use crate::target::BadTarget;
@@ -23,9 +24,6 @@ use crate::worker::Worker;
 
 /// Time kept back from the shutdown grace for releasing what a call that had to be cut short still holds.
 const RELEASE_MARGIN: Duration = Duration::from_secs(2);
-
-/// Connections that may wait to be accepted: a burst of a whole second at full speed.
-const BACKLOG: u32 = 4_096;
 
 /// Which loops a process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,27 +208,10 @@ async fn stop_accepting(public: Option<ServerHandle>) {
 }
 
 fn public_server(config: &Config, intake: web::Data<Intake>) -> Result<(Server, SocketAddr), StartError> {
-    let server = HttpServer::new(move || {
-        ActixApp::new()
-            .app_data(intake.clone())
-            .route("/webhooks/{source}", web::route().to(intake::webhook))
-            .default_service(web::route().to(intake::elsewhere))
-    });
-    let server = server
-        .workers(config.threads)
-        .max_connections(config.client.connections_max)
-        .backlog(BACKLOG)
-        .keep_alive(config.client.keep_alive)
-        .client_request_timeout(config.client.request_timeout)
-        .shutdown_timeout(config.shutdown_grace.as_secs())
-        .disable_signals()
-        .bind(config.listen)
-        .map_err(|problem| StartError::Listen {
-            address: config.listen,
-            problem,
-        })?;
-    let address = server.addrs()[0];
-    Ok((server.run(), address))
+    listener::open(config, intake).map_err(|problem| StartError::Listen {
+        address: config.listen,
+        problem,
+    })
 }
 
 fn admin_server(config: &Config, admin: web::Data<Admin>) -> Result<(Server, SocketAddr), StartError> {

@@ -15,6 +15,7 @@ pub mod command;
 pub mod config;
 pub mod handler;
 pub mod intake;
+mod listener;
 pub mod logging;
 pub mod metrics;
 pub mod receiver;

@@ -27,7 +27,9 @@ pub fn start(level: Level, format: LogFormat) {
     let ours = OURS.map(|name| (name, LevelFilter::from_level(level)));
     let filter = Targets::new()
         .with_default(Level::WARN.min(level))
-        .with_targets(ours);
+        .with_targets(ours)
+        // It calls whatever a stranger writes that is no HTTP an error; nobody should look at that.
+        .with_target("actix_http::h1", LevelFilter::OFF);
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(true);
     // The filter is the whole subscriber's and not this layer's own: a library that asks whether a line
     // would be written, as sqlx does, then costs the thread's next line, which a layer's own filter drops.

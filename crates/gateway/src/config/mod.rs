@@ -22,8 +22,8 @@ pub use source::{HandlerKind, SourceConfig, TargetConfig};
 
 use setting as s;
 
-/// More threads than any machine has use for; a slip of the pen should not exhaust it.
-const THREADS_MAX: usize = 1024;
+/// What the HTTP server takes, and more than it has use for.
+const THREADS_MAX: usize = 512;
 
 /// Everything a process needs to know.
 #[derive(Debug)]
@@ -276,7 +276,9 @@ fn ledger(url: &str) -> Option<LedgerStore> {
 }
 
 fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(THREADS_MAX)
 }
 
 impl WithoutStore {

@@ -91,7 +91,7 @@ settings! {
         "How long an idle connection stays open; keep it longer than the load balancer's";
     MAX_CONNECTIONS = "HOOKGATE_MAX_CONNECTIONS", "25000", "a whole number from 1",
         "Open connections per thread";
-    THREADS = "HOOKGATE_THREADS", "", "a whole number from 1 to 1024",
+    THREADS = "HOOKGATE_THREADS", "", "a whole number from 1 to 512",
         "Threads; default the number of cores";
     SHUTDOWN_GRACE = "HOOKGATE_SHUTDOWN_GRACE", "25s", "a duration up to 10 years, such as 25s",
         "Longest time from SIGTERM to exit";

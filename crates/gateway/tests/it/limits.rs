@@ -252,5 +252,15 @@ async fn a_head_that_is_too_large_or_no_http_is_closed_and_the_gateway_goes_on()
         );
         client.closed().await;
     }
-    assert!(replica.deliver(&provider::stripe("evt_1")).await.is_ok(false));
+    let mut last = provider::stripe("evt_1");
+    last.headers
+        .push(("X-Request-Id".to_owned(), "the-last-one".to_owned()));
+    assert!(replica.deliver(&last).await.is_ok(false));
+    replica.delivery_lines("the-last-one").await;
+    let errors = replica.process().lines();
+    let errors: Vec<_> = errors.iter().filter(|line| line.contains("ERROR")).collect();
+    assert!(
+        errors.is_empty(),
+        "nobody need look at what strangers say: {errors:#?}"
+    );
 }

@@ -104,6 +104,17 @@ async fn an_idle_connection_is_kept_for_a_while_and_then_closed() {
 }
 
 #[tokio::test]
+async fn a_slow_second_request_is_let_go_like_a_slow_first_one() {
+    let replica = impatient().await;
+    let mut client = Raw::connect(&replica).await;
+    client.send(raw::request(&provider::stripe("evt_1"))).await;
+    assert!(client.answer().await.expect("an answer").is_ok(false));
+    client.send(ENDLESS_HEAD).await;
+    let status = drip(client, b"x").await;
+    assert!(matches!(status, None | Some(408)), "{status:?}");
+}
+
+#[tokio::test]
 async fn a_body_that_nobody_wants_cannot_hold_a_connection() {
     let replica = impatient().await;
     let announced = [("Content-Length".to_owned(), "100000".to_owned())];

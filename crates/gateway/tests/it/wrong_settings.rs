@@ -68,7 +68,7 @@ fn wrong_values(setting: &Setting) -> &'static [&'static str] {
         | "HOOKGATE_WORKER_CONCURRENCY"
         | "HOOKGATE_MAX_BODY_BYTES"
         | "HOOKGATE_MAX_CONNECTIONS" => NO_COUNT,
-        "HOOKGATE_THREADS" => &["", "0", "-1", "1.5", "many", "1000000"],
+        "HOOKGATE_THREADS" => &["", "0", "-1", "1.5", "many", "513"],
         "HOOKGATE_LOG" => &["", "loud", "off", "info,actix=debug"],
         "HOOKGATE_LOG_FORMAT" => &["", "text", "JSON"],
         other => panic!("{other} needs values that it must refuse"),

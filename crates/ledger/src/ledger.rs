@@ -79,8 +79,8 @@ pub trait Ledger: Send + Sync + 'static {
     async fn settle(&self, lease: &Lease, outcome: Outcome, effects: Effects)
     -> Result<Settled, LedgerError>;
 
-    /// Frees rows whose owner died: inbox rows are queued again, forward rows fail, those whose tries
-    /// (`attempts_max`) are used up die. Says how many.
+    /// Frees rows whose owner died: inbox rows are queued again, or die if their tries (`attempts_max`) are used
+    /// up; forward rows fail, or are queued where the provider never tries again. Says how many.
     async fn rescue(&self, attempts_max: u32) -> Result<u64, LedgerError>;
 
     /// Looks at one row.

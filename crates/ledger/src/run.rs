@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use hookgate_webhook::Provider;
+
 use crate::{Lease, OnFailure, OutboxRow, Outcome, State};
 
 /// How long an event may be parked in all.
@@ -10,6 +12,12 @@ pub(crate) const PARKED_MAX: Duration = Duration::from_secs(72 * 60 * 60);
 
 /// What `last_error` says before the reason when that time is over.
 pub(crate) const PARKED_TOO_LONG: &str = "parked for more than 72 h: ";
+
+/// Providers whose failed or lost forward nobody will send again: such a run is handed to the workers.
+pub(crate) fn never_retrying() -> impl Iterator<Item = &'static str> {
+    let silent = |provider: &Provider| !provider.knowledge().retries;
+    Provider::ALL.into_iter().filter(silent).map(Provider::name)
+}
 
 /// A run and how it is to end.
 #[derive(Debug)]

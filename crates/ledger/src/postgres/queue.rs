@@ -7,6 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::columns::{count, key};
+use crate::run::never_retrying;
 use crate::{DeliveryId, Fetch, Job, Lease, Settled, headers};
 
 /// Rows freed by one statement; few enough that it holds no lock for long.
@@ -39,8 +40,8 @@ const HEARTBEAT: &str = "
     SET lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => $4))
     WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
 
-/// A forward always fails, whatever its tries: the provider's next try must run, and not be told that the
-/// event is dealt with.
+/// A forward fails, whatever its tries: the provider's next try must run, and not be told that the event is
+/// dealt with. Where no try will come, it becomes the workers'.
 const RESCUE: &str = "
     WITH expired AS (
         SELECT source, event_id, lease_owner FROM webhook_events
@@ -49,7 +50,9 @@ const RESCUE: &str = "
         FOR UPDATE SKIP LOCKED
     ), freed AS (
         UPDATE webhook_events AS e
-        SET state = CASE WHEN path = 'forward' THEN 'failed' WHEN tries >= $1 THEN 'dead' ELSE 'queued' END,
+        SET state = CASE WHEN path = 'forward' AND provider <> ALL ($3) THEN 'failed'
+                         WHEN path = 'inbox' AND tries >= $1 THEN 'dead' ELSE 'queued' END,
+            path = CASE WHEN provider = ANY ($3) THEN 'inbox' ELSE path END,
             processed_at = CASE WHEN path = 'inbox' AND tries >= $1 THEN now() END,
             next_attempt_at = now(),
             last_error = 'the run did not end: its process stopped or was cut off',
@@ -112,6 +115,7 @@ pub(super) async fn rescue(conn: &mut PgConnection, attempts_max: u32) -> sqlx::
     let freed = sqlx::query(RESCUE)
         .bind(i64::from(attempts_max))
         .bind(RESCUED_AT_ONCE.cast_signed())
+        .bind(never_retrying().collect::<Vec<_>>())
         .execute(conn)
         .await?;
     Ok(freed.rows_affected())

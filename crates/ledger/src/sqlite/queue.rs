@@ -7,6 +7,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection, Row, SqliteConnection};
 
 use crate::columns::{count, id, key, milliseconds};
+use crate::run::never_retrying;
 use crate::{Fetch, Job, Lease, Settled, headers};
 
 /// One statement that writes from its start, so no two workers take one row. Every row gets an owner of its
@@ -33,11 +34,13 @@ const LOST: &str = "
     SELECT source, event_id, generation, attempts, lease_owner, leased_at, 'lost', $2
     FROM webhook_events WHERE state = 'running' AND lease_until < $1";
 
-/// A forward always fails, whatever its tries: the provider's next try must run, and not be told that the
-/// event is dealt with.
+/// A forward fails, whatever its tries: the provider's next try must run, and not be told that the event is
+/// dealt with. Where no try will come, it becomes the workers'.
 const RESCUE: &str = "
     UPDATE webhook_events
-    SET state = CASE WHEN path = 'forward' THEN 'failed' WHEN tries >= $3 THEN 'dead' ELSE 'queued' END,
+    SET state = CASE WHEN path = 'forward' AND provider NOT IN (SELECT value FROM json_each($4)) THEN 'failed'
+                     WHEN path = 'inbox' AND tries >= $3 THEN 'dead' ELSE 'queued' END,
+        path = CASE WHEN provider IN (SELECT value FROM json_each($4)) THEN 'inbox' ELSE path END,
         processed_at = CASE WHEN path = 'inbox' AND tries >= $3 THEN $1 END,
         next_attempt_at = $1, last_error = $2,
         lease_owner = NULL, lease_until = NULL
@@ -108,6 +111,7 @@ pub(super) async fn rescue(conn: &mut SqliteConnection, attempts_max: u32) -> sq
         .bind(now)
         .bind(LOST_RUN)
         .bind(attempts_max)
+        .bind(serde_json::Value::from_iter(never_retrying()).to_string())
         .execute(&mut *tx)
         .await?;
     tx.commit().await?;

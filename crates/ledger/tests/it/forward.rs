@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hookgate_ledger::{Begun, Lease, Ledger, OnFailure, Queue, Settled, State};
+use hookgate_ledger::{Begun, Lease, Ledger, NewEvent, OnFailure, Queue, Settled, State};
 
 use crate::database::{Database, until};
 use crate::on_both;
@@ -15,6 +15,7 @@ on_both!(
     of_many_begins_at_once_one_runs,
     a_failed_forward_is_the_next_trys_and_no_workers,
     a_forward_handed_over_is_the_workers,
+    a_forward_that_nobody_sends_again_survives_its_owner,
     a_forward_whose_owner_died_is_taken_over_once,
     a_workers_run_is_never_taken_over,
     a_late_owner_changes_nothing,
@@ -109,6 +110,18 @@ async fn a_forward_handed_over_is_the_workers(db: Database) {
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
     assert_eq!(ledger.rescue(5).await.unwrap(), 1);
     assert_eq!(fetch_one(&*ledger, LONG).await.lease.attempt, 3);
+}
+
+async fn a_forward_that_nobody_sends_again_survives_its_owner(db: Database) {
+    let ledger = db.ledger().await;
+    let github = NewEvent {
+        provider: "github",
+        ..event("evt_1")
+    };
+    assert!(matches!(ledger.begin(&github, SHORT).await.unwrap(), Begun::Run(_)));
+    until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
+    assert_eq!(ledger.rescue(1).await.unwrap(), 1);
+    assert_eq!(fetch_one(&*ledger, LONG).await.lease.attempt, 2);
 }
 
 async fn a_forward_whose_owner_died_is_taken_over_once(db: Database) {

@@ -2,6 +2,7 @@
 //! before the POST, also the one that won the claim: the row fences it. Without a ledger the claim is all
 //! there is.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::{DecidedBy, Handled, Hold, Waited, Waiters};
 use crate::config::WithoutStore;
 use crate::metrics::{Metrics, observe};
-use crate::stores::{GuardedClaims, Stores};
+use crate::stores::Stores;
 use crate::target::{Outgoing, Target, TargetFailure};
 
 /// Pause before the ledger is told again that a target took an event.
@@ -82,7 +83,7 @@ impl Forward {
     }
 
     /// Runs the event if it is ours to run. `None`: somebody else runs it.
-    async fn run_or_learn(&self, event: &NewEvent, hold: &Hold) -> Option<Handled> {
+    async fn run_or_learn(&self, event: &NewEvent, hold: &mut Hold) -> Option<Handled> {
         let Some(ledger) = &self.stores.ledger else {
             return self.run_by_claim(event, hold).await;
         };
@@ -98,8 +99,8 @@ impl Forward {
     }
 
     /// Without a ledger: only the claim's holder may run, unless the operator allowed otherwise.
-    async fn run_by_claim(&self, event: &NewEvent, hold: &Hold) -> Option<Handled> {
-        match (hold, self.without_store) {
+    async fn run_by_claim(&self, event: &NewEvent, hold: &mut Hold) -> Option<Handled> {
+        match (&*hold, self.without_store) {
             (Hold::Ours(_), _) => {}
             (Hold::Others, _) => return None,
             (Hold::Unknown(_) | Hold::Unclaimed, WithoutStore::Reject) => return Some(Handled::Unavailable),
@@ -127,7 +128,7 @@ impl Forward {
         None
     }
 
-    async fn run(&self, event: &NewEvent, hold: &Hold, lease: &Lease) -> Handled {
+    async fn run(&self, event: &NewEvent, hold: &mut Hold, lease: &Lease) -> Handled {
         match self.post(event, hold, Some(lease)).await {
             Ok(()) => self.finish(lease).await,
             Err(failure) => self.release(lease, &failure).await,
@@ -176,8 +177,13 @@ impl Forward {
         }
     }
 
-    /// Calls the target, renewing our claim while the call lives.
-    async fn post(&self, event: &NewEvent, hold: &Hold, lease: Option<&Lease>) -> Result<(), TargetFailure> {
+    /// Calls the target, renewing claim and row while the call lives.
+    async fn post(
+        &self,
+        event: &NewEvent,
+        hold: &mut Hold,
+        lease: Option<&Lease>,
+    ) -> Result<(), TargetFailure> {
         let outgoing = Outgoing {
             key: &event.key,
             generation: lease.map_or(0, |lease| lease.generation),
@@ -187,14 +193,9 @@ impl Forward {
             body: event.body.clone(),
         };
         let started = Instant::now();
-        let result = match (hold, &self.stores.claims) {
-            (Hold::Ours(claim), Some(claims)) => {
-                tokio::select! {
-                    result = self.target.post(&outgoing) => result,
-                    never = keep_alive(claims, claim.clone()) => match never {},
-                }
-            }
-            _ => self.target.post(&outgoing).await,
+        let result = tokio::select! {
+            result = self.target.post(&outgoing) => result,
+            never = self.keep_alive(hold, lease) => match never {},
         };
         let source = event.key.source.as_str();
         observe(
@@ -210,18 +211,21 @@ impl Forward {
         }
         result
     }
-}
 
-/// Renews a claim three times a lease, so that one lost renewal does not lose the claim. Once lost it stays
-/// lost: the close will find that out and change nothing.
-async fn keep_alive(
-    claims: &Arc<GuardedClaims>,
-    mut claim: hookgate_claim::Lease,
-) -> std::convert::Infallible {
-    loop {
-        tokio::time::sleep(claim.terms.lease / 3).await;
-        if !claims.renew(&mut claim).await {
-            std::future::pending::<()>().await;
+    /// Renews what we hold three times a lease, so that one lost renewal loses nothing. A claim that is lost
+    /// is somebody else's from then on: it is counted once, and closing will not ask for it again.
+    async fn keep_alive(&self, hold: &mut Hold, lease: Option<&Lease>) -> Infallible {
+        loop {
+            tokio::time::sleep(self.terms.lease / 3).await;
+            if let (Some(lease), Some(ledger)) = (lease, &self.stores.ledger) {
+                // Lost or unknown, settling will find out.
+                let _ = ledger.heartbeat(lease, self.terms.lease).await;
+            }
+            if let (Hold::Ours(claim), Some(claims)) = (&mut *hold, &self.stores.claims)
+                && !claims.renew(claim).await
+            {
+                *hold = Hold::Others;
+            }
         }
     }
 }

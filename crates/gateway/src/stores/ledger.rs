@@ -101,6 +101,15 @@ impl GuardedLedger {
         self.guard(self.ledger.release(lease, error, next)).await
     }
 
+    /// Extends the lease of a run that goes on.
+    pub async fn heartbeat(
+        self: &Arc<Self>,
+        lease: &Lease,
+        extend: Duration,
+    ) -> Result<Settled, LedgerError> {
+        self.guard(self.ledger.heartbeat(lease, extend)).await
+    }
+
     /// Leases events that are due.
     pub async fn fetch(self: &Arc<Self>, want: Fetch) -> Result<Vec<Job>, LedgerError> {
         self.guard(self.ledger.fetch(want)).await

@@ -25,6 +25,21 @@ pub struct Answer {
     pub json: Value,
 }
 
+/// A delivery that is under way. The request goes on if this is dropped.
+pub struct Sent(tokio::task::JoinHandle<Option<Answer>>);
+
+impl Sent {
+    /// The gateway's answer.
+    pub async fn answer(&mut self) -> Answer {
+        self.outcome().await.expect("the gateway answers")
+    }
+
+    /// `None`: the connection broke before the answer.
+    pub async fn outcome(&mut self) -> Option<Answer> {
+        (&mut self.0).await.expect("sending does not panic")
+    }
+}
+
 /// The gateway binary with nothing of this process's environment but `PATH`.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hookgate"));
@@ -103,6 +118,24 @@ impl Replica {
             .await
     }
 
+    /// Posts a signed delivery; the answer is waited for later, or never.
+    pub fn send(&self, delivery: &crate::provider::Signed) -> Sent {
+        self.send_to(&self.public, delivery)
+    }
+
+    /// As [`Self::send`], to an address that leads here.
+    pub fn send_to(&self, address: &str, delivery: &crate::provider::Signed) -> Sent {
+        let url = format!("http://{address}/webhooks/{}", delivery.source);
+        let mut request = self.client.post(url);
+        for (name, value) in &delivery.headers {
+            request = request.header(name, value);
+        }
+        let sending = request.body(delivery.body.clone()).send();
+        Sent(tokio::spawn(async move {
+            Some(Answer::of(sending.await.ok()?).await)
+        }))
+    }
+
     /// A page of the admin listener.
     pub async fn admin(&self, path: &str) -> (u16, String) {
         let answer = self
@@ -177,6 +210,37 @@ impl Replica {
             .collect()
     }
 
+    /// Duplicates of a source that this layer recognised.
+    pub async fn duplicates(&self, source: &str, decided_by: &str) -> f64 {
+        self.metric(&format!(
+            "hookgate_duplicates_skipped_total{{decided_by=\"{decided_by}\",source=\"{source}\"}}"
+        ))
+        .await
+    }
+
+    /// Events of a source that were decided without the claim store.
+    pub async fn fallbacks(&self, source: &str) -> f64 {
+        self.metric(&format!("hookgate_claim_fallbacks_total{{source=\"{source}\"}}"))
+            .await
+    }
+
+    /// Whether the claim store answers, as this replica sees it.
+    pub async fn claims_are_up(&self) -> bool {
+        self.metric("hookgate_claims_up").await == 1.0
+    }
+
+    /// Whether the ledger answers, as this replica sees it.
+    pub async fn ledger_is_up(&self) -> bool {
+        self.metric("hookgate_ledger_up").await == 1.0
+    }
+
+    /// Log lines of this level.
+    pub fn lines_of_level(&self, level: &str) -> Vec<String> {
+        let mark = format!("\"level\":\"{level}\"");
+        let lines = self.process.lines().into_iter();
+        lines.filter(|line| line.contains(&mark)).collect()
+    }
+
     /// Sends SIGTERM and waits for the exit code.
     pub async fn stop(&self) -> Option<i32> {
         self.process.signal("TERM");
@@ -219,6 +283,11 @@ impl Answer {
     /// Whether it is 200 and says so of a fresh (`false`) or known (`true`) event.
     pub fn is_ok(&self, duplicate: bool) -> bool {
         self.status == 200 && self.json["received"] == true && self.json["duplicate"] == duplicate
+    }
+
+    /// Whether the sender is told to come again later, and with which word.
+    pub fn says_later(&self, status: u16, error: &str) -> bool {
+        self.status == status && self.error() == error && self.headers.contains_key("retry-after")
     }
 
     /// The contract's word for a refusal.

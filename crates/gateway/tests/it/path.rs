@@ -3,6 +3,7 @@
 use hookgate_harness::{PostgresServer, RedisServer, Upstream};
 use hookgate_webhook::Provider;
 
+use crate::deployment::{Deployment, Stores};
 use crate::gateway::Replica;
 use crate::provider::{self, SECRET};
 
@@ -75,4 +76,13 @@ async fn an_inbox_with_a_target_delivers_the_raw_bytes_with_a_stable_key() {
         Some(event.headers.last().expect("a signature").1.as_str())
     );
     assert_eq!(replica.stop().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_replica_that_starts_second_says_where_it_listens_too() {
+    let deployment = Deployment::on(Stores::PostgresAlone).await;
+    // Each start waits for that line. A database that tells the second that its tables are there must not
+    // make it swallow it.
+    let (first, second) = (deployment.replica().await, deployment.replica().await);
+    assert_ne!(first.public(), second.public());
 }

@@ -22,6 +22,18 @@ pub struct Signed {
     pub body: Vec<u8>,
 }
 
+impl Signed {
+    /// The key of its claim in Redis.
+    pub fn claim_key(&self) -> String {
+        format!("webhook:{}:{}", self.source, self.event_id)
+    }
+
+    /// What targets know it by.
+    pub fn target_id(&self) -> String {
+        format!("{}:{}", self.source, self.event_id)
+    }
+}
+
 /// A realistic event of the provider, new with every call.
 pub fn event(provider: Provider) -> Signed {
     sample(provider, None)
@@ -54,6 +66,11 @@ pub fn stripe(event_id: &str) -> Signed {
     let mut signed = sign(Provider::Stripe, SECRET, event_id, body.as_bytes());
     signed.event_id = event_id.to_owned();
     signed
+}
+
+/// A Stripe event that nobody has seen before.
+pub fn fresh() -> Signed {
+    stripe(&format!("evt_{:032x}", rand::random::<u128>()))
 }
 
 /// Signs any bytes as the provider would, at this moment.

@@ -11,7 +11,7 @@ use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, State};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::{DecidedBy, Handled, Hold, Waited, Waiters};
+use super::{DecidedBy, Handled, Hold, Waited, Waiters, Witness};
 use crate::config::WithoutStore;
 use crate::metrics::{Metrics, observe};
 use crate::stores::Stores;
@@ -58,8 +58,12 @@ impl Forward {
             if waited {
                 return Handled::InFlight;
             }
-            match self.waiters.wait(&event.key, deadline).await {
-                Waited::Done => return Handled::Duplicate(DecidedBy::Claim),
+            let witness = match hold {
+                Hold::Others | Hold::Unclaimed => Witness::Claim,
+                Hold::Ours(_) | Hold::Unknown(_) => Witness::Ledger,
+            };
+            match self.waiters.wait(&event.key, witness, deadline).await {
+                Waited::Done(decided_by) => return Handled::Duplicate(decided_by),
                 Waited::Free => {
                     if let Some(handled) = self.claim_again(event, hold).await {
                         return handled;

@@ -10,7 +10,7 @@ use hookgate_ledger::NewEvent;
 
 pub use forward::Forward;
 pub use inbox::Inbox;
-pub use waiting::{Waited, Waiters};
+pub use waiting::{Waited, Waiters, Witness};
 
 /// How a source's events are handled.
 pub enum Handler {

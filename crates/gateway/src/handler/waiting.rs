@@ -11,6 +11,7 @@ use hookgate_webhook::EventKey;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
+use super::DecidedBy;
 use crate::stores::Stores;
 
 /// Copies that may wait at once on one replica.
@@ -20,12 +21,21 @@ const WAITERS_MAX: usize = 1_000;
 /// second per waited-for key.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Who is asked about an event that somebody else works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Witness {
+    /// The claim: a look at it costs the ledger nothing. The row, if the claim store cannot answer.
+    Claim,
+    /// The row: the claim that stands is or may be the waiter's own, and says nothing of the other.
+    Ledger,
+}
+
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Waited {
-    /// It is done.
-    Done,
+    /// It is done, as this layer knows.
+    Done(DecidedBy),
     /// Its holder released it, or lost it: a new claim may win.
     Free,
     /// Still in flight at the deadline.
@@ -38,7 +48,15 @@ pub enum Waited {
 pub struct Waiters {
     stores: Stores,
     places: Arc<Semaphore>,
-    pollers: Mutex<HashMap<EventKey, watch::Receiver<Sight>>>,
+    pollers: Mutex<HashMap<(EventKey, Witness), watch::Receiver<Seen>>>,
+}
+
+/// What one look found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    InFlight,
+    Free,
+    Done(DecidedBy),
 }
 
 impl Waiters {
@@ -52,15 +70,19 @@ impl Waiters {
     }
 
     /// Waits until the key is done or free, at most until `deadline`.
-    pub async fn wait(self: &Arc<Self>, key: &EventKey, deadline: Instant) -> Waited {
+    pub async fn wait(self: &Arc<Self>, key: &EventKey, witness: Witness, deadline: Instant) -> Waited {
         let Some(_place) = self.place() else {
             return Waited::Refused;
         };
-        let mut seen = self.join(key);
-        match tokio::time::timeout_at(deadline, seen.wait_for(|sight| *sight != Sight::InFlight)).await {
-            Ok(Ok(sight)) if *sight == Sight::Done => Waited::Done,
+        let mut seen = self.join(key, witness);
+        let settled = seen.wait_for(|seen| *seen != Seen::InFlight);
+        match tokio::time::timeout_at(deadline, settled).await {
+            Ok(Ok(seen)) => match *seen {
+                Seen::Done(decided_by) => Waited::Done(decided_by),
+                Seen::Free | Seen::InFlight => Waited::Free,
+            },
             // A poller that is gone without an outcome says nothing; the caller's next claim will tell.
-            Ok(_) => Waited::Free,
+            Ok(Err(_)) => Waited::Free,
             Err(_) => Waited::TimedOut,
         }
     }
@@ -70,49 +92,54 @@ impl Waiters {
     }
 
     /// Joins the key's poller, or starts one.
-    fn join(self: &Arc<Self>, key: &EventKey) -> watch::Receiver<Sight> {
+    fn join(self: &Arc<Self>, key: &EventKey, witness: Witness) -> watch::Receiver<Seen> {
+        let place = (key.clone(), witness);
         let mut pollers = self.pollers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seen) = pollers.get(key) {
+        if let Some(seen) = pollers.get(&place) {
             return seen.clone();
         }
-        let (tell, seen) = watch::channel(Sight::InFlight);
-        pollers.insert(key.clone(), seen.clone());
-        tokio::spawn(Arc::clone(self).poll(key.clone(), tell));
+        let (tell, seen) = watch::channel(Seen::InFlight);
+        pollers.insert(place.clone(), seen.clone());
+        tokio::spawn(Arc::clone(self).poll(place, tell));
         seen
     }
 
-    async fn poll(self: Arc<Self>, key: EventKey, tell: watch::Sender<Sight>) {
+    async fn poll(self: Arc<Self>, place: (EventKey, Witness), tell: watch::Sender<Seen>) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
-            let sight = self.look(&key).await;
+            let seen = self.look(&place.0, place.1).await;
             // The map holds one receiver; alone, it means that nobody waits any more. Leaving the map before
             // telling lets a copy that comes now start a fresh poller instead of reading an old outcome.
             let mut pollers = self.pollers.lock().unwrap_or_else(PoisonError::into_inner);
-            if sight != Sight::InFlight || tell.receiver_count() <= 1 {
-                pollers.remove(&key);
+            if seen != Seen::InFlight || tell.receiver_count() <= 1 {
+                pollers.remove(&place);
                 drop(pollers);
-                let _earlier = tell.send_replace(sight);
+                let _earlier = tell.send_replace(seen);
                 return;
             }
         }
     }
 
-    /// The claim if it can be seen, else the ledger's row.
-    async fn look(&self, key: &EventKey) -> Sight {
-        if let Some(claims) = &self.stores.claims
+    async fn look(&self, key: &EventKey, witness: Witness) -> Seen {
+        if witness == Witness::Claim
+            && let Some(claims) = &self.stores.claims
             && let Ok(sight) = claims.look(key).await
         {
-            return sight;
+            return match sight {
+                Sight::InFlight => Seen::InFlight,
+                Sight::Free => Seen::Free,
+                Sight::Done => Seen::Done(DecidedBy::Claim),
+            };
         }
         let Some(ledger) = &self.stores.ledger else {
-            return Sight::InFlight;
+            return Seen::InFlight;
         };
         match ledger.entry(key).await {
-            Ok(Some(entry)) if entry.state == State::Running && !entry.lease_ended => Sight::InFlight,
-            Ok(Some(entry)) if matches!(entry.state, State::Running | State::Failed) => Sight::Free,
-            Ok(Some(_)) => Sight::Done,
-            Ok(None) => Sight::Free,
-            Err(_) => Sight::InFlight,
+            Ok(Some(entry)) if entry.state == State::Running && !entry.lease_ended => Seen::InFlight,
+            Ok(Some(entry)) if matches!(entry.state, State::Running | State::Failed) => Seen::Free,
+            Ok(Some(_)) => Seen::Done(DecidedBy::Ledger),
+            Ok(None) => Seen::Free,
+            Err(_) => Seen::InFlight,
         }
     }
 }

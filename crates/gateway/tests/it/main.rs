@@ -26,6 +26,7 @@ mod poisonous_rows;
 mod provider;
 mod raw;
 mod raw_bytes;
+mod redis_one_sided;
 mod refusals;
 mod roles;
 mod send_command;

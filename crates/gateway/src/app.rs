@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::{App as ActixApp, HttpServer, web};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Admin};
@@ -157,15 +156,14 @@ impl App {
     /// Serves until `shutdown`, then drains: not ready, stop accepting, finish what is in hand, return
     /// claims and leases, close the stores. True if everything was finished within the grace.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> bool {
-        let mut loops = JoinSet::new();
-        let stores = self.receiver.stores.clone();
-        loops.spawn({
+        let (stores, tasks) = (self.receiver.stores.clone(), self.receiver.tasks.clone());
+        tasks.spawn({
             let (stores, stop) = (stores.clone(), self.stop.clone());
             async move { stores.watch(self.claim_epoch, stop).await }
         });
         if let Some(worker) = self.worker {
             let stop = self.stop.clone();
-            loops.spawn(async move { worker.run(stop).await });
+            tasks.spawn(async move { worker.run(stop).await });
         }
         let admin_handle = self.admin_server.handle();
         let public_handle = self.public_server.as_ref().map(Server::handle);
@@ -178,21 +176,20 @@ impl App {
         self.admin.ready.store(false, Ordering::Release);
         self.intake.draining.store(true, Ordering::Relaxed);
         self.stop.cancel();
-        let tasks = self.receiver.tasks.clone();
         let drain = async {
             stop_accepting(public_handle).await;
             tasks.close();
             tasks.wait().await;
-            while loops.join_next().await.is_some() {}
         };
         tokio::pin!(drain);
         let calm = self.grace.saturating_sub(RELEASE_MARGIN.min(self.grace / 2));
-        let mut finished = tokio::time::timeout(calm, &mut drain).await.is_ok();
-        if !finished {
+        if tokio::time::timeout(calm, &mut drain).await.is_err() {
             tracing::warn!("the grace is nearly over: releasing what is not finished");
             self.hurry.cancel();
-            finished = tokio::time::timeout(self.grace - calm, &mut drain).await.is_ok();
+            let _ = tokio::time::timeout(self.grace - calm, &mut drain).await;
         }
+        // A client that keeps its connection open leaves nothing unfinished.
+        let finished = tasks.is_empty();
         admin_handle.stop(false).await;
         stores.close().await;
         servers.iter().for_each(tokio::task::JoinHandle::abort);

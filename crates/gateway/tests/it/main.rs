@@ -30,6 +30,7 @@ mod redis_one_sided;
 mod refusals;
 mod roles;
 mod send_command;
+mod shutdown;
 mod signatures;
 mod slow_senders;
 mod success;

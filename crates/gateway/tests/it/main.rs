@@ -5,29 +5,38 @@
     reason = "in a test binary `pub` only parts what other files use from what they do not"
 )]
 
+mod bookkeeping;
 mod canaries;
+mod claim_life;
 mod command_line;
 mod config_file;
 mod connections;
+mod copies;
 mod crash;
+mod crowd;
 mod deployment;
 mod dev_command;
 mod embedded;
 mod gateway;
+mod hang_up;
 mod hostile_ids;
 mod limits;
 mod log_lines;
 mod metrics;
 mod missing_secrets;
 mod odd_json;
+mod outage;
 mod path;
 mod patience;
 mod poisonous_rows;
 mod provider;
 mod raw;
 mod raw_bytes;
+mod redis_away;
+mod redis_empty;
 mod redis_one_sided;
 mod refusals;
+mod retry;
 mod roles;
 mod send_command;
 mod shutdown;

@@ -55,7 +55,7 @@ async fn a_copy_of_an_event_in_hand_is_told_to_come_later_and_runs_after_the_fai
 async fn a_waiting_copy_learns_that_the_first_one_succeeded() {
     for stores in Stores::SHARED {
         let (target, gate) = gated_target(200).await;
-        let (_deployment, one, two) = two_replicas(stores, &target, "25s").await;
+        let (_deployment, one, two) = two_replicas(stores, &target, "10m").await;
         let event = provider::fresh();
         let mut first = one.send(&event);
         target.wait_for(1).await;
@@ -78,7 +78,7 @@ async fn a_waiting_copy_learns_that_the_first_one_succeeded() {
 async fn of_many_waiting_copies_one_runs_when_the_first_one_failed() {
     for stores in Stores::SHARED {
         let (target, gate) = gated_target(500).await;
-        let (_deployment, one, two) = two_replicas(stores, &target, "25s").await;
+        let (_deployment, one, two) = two_replicas(stores, &target, "10m").await;
         let event = provider::fresh();
         let mut first = one.send(&event);
         target.wait_for(1).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use hookgate_harness::Process;
+use hookgate_harness::{PATIENCE, Process};
 use serde_json::Value;
 
 /// One running process of the gateway.
@@ -35,8 +35,13 @@ impl Sent {
     }
 
     /// `None`: the connection broke before the answer.
+    ///
+    /// # Panics
+    /// If neither comes within [`PATIENCE`].
     pub async fn outcome(&mut self) -> Option<Answer> {
-        (&mut self.0).await.expect("sending does not panic")
+        let outcome = tokio::time::timeout(PATIENCE, &mut self.0).await;
+        let outcome = outcome.expect("a delivery is answered while we wait");
+        outcome.expect("sending does not panic")
     }
 }
 

@@ -34,7 +34,7 @@ async fn a_client_that_hangs_up_while_the_target_works_cancels_nothing() {
         let (target, gate) = (Upstream::start().await, Gate::closed());
         target.answer(Answer::Gate(gate.clone(), 200));
         let deployment = Deployment::on(stores).await.forwarding_to(&target);
-        let replica = deployment.set("HOOKGATE_CLAIM_WAIT", "25s").replica().await;
+        let replica = deployment.set("HOOKGATE_CLAIM_WAIT", "10m").replica().await;
         let event = provider::fresh();
         let client = begin(&replica, &event).await;
         target.wait_for(1).await;

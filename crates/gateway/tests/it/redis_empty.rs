@@ -33,7 +33,7 @@ async fn a_redis_that_forgets_everything_doubles_no_forward() {
     let deployment = Deployment::with_postgres(Some(&redis.url()))
         .await
         .forwarding_to(&target);
-    let deployment = deployment.set("HOOKGATE_CLAIM_WAIT", "25s");
+    let deployment = deployment.set("HOOKGATE_CLAIM_WAIT", "10m");
     let (one, two) = (deployment.replica().await, deployment.replica().await);
     let (done, in_hand) = (fresh(DONE), fresh(IN_HAND));
     all_answered(&one, &done, false).await;

@@ -27,7 +27,9 @@ impl Pair {
             .delivering_to(&target);
         let deployment = deployment
             .set("HOOKGATE_HANDLER", handler)
-            .set("HOOKGATE_CLAIM_WAIT", "25s");
+            .set("HOOKGATE_CLAIM_WAIT", "10m")
+            // A copy that watched its own claim would watch it for so long.
+            .set("HOOKGATE_CLAIM_LEASE", "10m");
         let connected = deployment.replica().await;
         let proxy = Proxy::start(RedisServer::shared().await.addr()).await;
         proxy.set(Fault::Refuse);

@@ -1,7 +1,5 @@
 //! The wiring: every route on one screen, which loop runs in which role, and the order of shutdown.
 
-use std::collections::HashMap;
-use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +7,11 @@ use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::{App as ActixApp, HttpServer, web};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Admin};
-use crate::assembly::{self, Assembly};
+use crate::assembly::{self, Assembly, Ends, Sources};
 use crate::config::{Config, Wrong};
 use crate::intake::Intake;
 use crate::listener;
@@ -79,73 +78,73 @@ impl StartError {
 /// A process that is ready to run.
 pub struct App {
     admin: web::Data<Admin>,
-    intake: web::Data<Intake>,
-    admin_server: Server,
-    public_server: Option<Server>,
+    admin_server: ServerHandle,
     admin_address: SocketAddr,
-    public_address: Option<SocketAddr>,
-    worker: Option<Worker>,
+    public: Option<Public>,
+    worker: Option<Arc<Worker>>,
     receiver: Arc<Receiver>,
     claim_epoch: u32,
     grace: Duration,
-    stop: CancellationToken,
-    hurry: CancellationToken,
+    ends: Ends,
+}
+
+/// The public listener, bound and not yet served.
+struct Public {
+    intake: web::Data<Intake>,
+    server: Server,
+    address: SocketAddr,
 }
 
 impl App {
-    /// Opens stores and listeners and brings the schema up to date. Nothing is served before [`Self::run`].
+    /// Opens stores and listeners and brings the schema up to date; probes are answered meanwhile, with "not
+    /// ready". Nothing else is served before [`Self::run`]. `None` if `shutdown` came first.
     ///
     /// # Errors
     /// [`StartError`] with one sentence for the operator.
-    pub async fn build(config: &Config, roles: Roles) -> Result<Self, StartError> {
+    pub async fn build(
+        config: &Config,
+        roles: Roles,
+        shutdown: &CancellationToken,
+    ) -> Result<Option<Self>, StartError> {
         let Assembly {
             receiver,
             sources,
             worker,
-            stop,
-            hurry,
+            ends,
         } = assembly::assemble(config, roles.work)?;
-        let stores = receiver.stores.clone();
-        if let Some(ledger) = &stores.ledger {
-            ledger.start(config.migrate).await.map_err(Unusable::from)?;
-        }
-        let metrics = Arc::clone(&receiver.metrics);
         let admin = web::Data::new(Admin {
-            stores,
-            metrics,
+            stores: receiver.stores.clone(),
+            metrics: Arc::clone(&receiver.metrics),
             ready: AtomicBool::new(false),
         });
-        let intake = web::Data::new(Intake {
-            receiver: Arc::clone(&receiver),
-            sources,
-            body_timeout: config.client.request_timeout,
-            draining: AtomicBool::new(false),
-        });
         let (admin_server, admin_address) = admin_server(config, admin.clone())?;
+        if let Some(ledger) = &receiver.stores.ledger {
+            match shutdown.run_until_cancelled(ledger.start(config.migrate)).await {
+                Some(started) => started.map_err(Unusable::from)?,
+                None => return Ok(None),
+            }
+        }
         let public = roles
             .receive
-            .then(|| public_server(config, intake.clone()))
+            .then(|| Public::open(config, &receiver, sources))
             .transpose()?;
-        let (public_server, public_address) = public.unzip();
-        Ok(Self {
+        let (claim_epoch, grace) = (config.claim_epoch, config.shutdown_grace);
+        Ok(Some(Self {
             admin,
-            intake,
             admin_server,
-            public_server,
             admin_address,
-            public_address,
+            public,
             worker,
             receiver,
-            claim_epoch: config.claim_epoch,
-            grace: config.shutdown_grace,
-            stop,
-            hurry,
-        })
+            claim_epoch,
+            grace,
+            ends,
+        }))
     }
 
     /// Where the public listener is bound, if this role has one.
     pub fn public_address(&self) -> Option<SocketAddr> {
-        self.public_address
+        self.public.as_ref().map(|public| public.address)
     }
 
     /// Where probes and metrics are bound.
@@ -153,65 +152,123 @@ impl App {
         self.admin_address
     }
 
-    /// Serves until `shutdown`, then drains: not ready, stop accepting, finish what is in hand, return
-    /// claims and leases, close the stores. True if everything was finished within the grace.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) -> bool {
-        let (stores, tasks) = (self.receiver.stores.clone(), self.receiver.tasks.clone());
-        tasks.spawn({
-            let (stores, stop) = (stores.clone(), self.stop.clone());
-            async move { stores.watch(self.claim_epoch, stop).await }
-        });
-        if let Some(worker) = self.worker {
-            let stop = self.stop.clone();
-            tasks.spawn(async move { worker.run(stop).await });
-        }
-        let admin_handle = self.admin_server.handle();
-        let public_handle = self.public_server.as_ref().map(Server::handle);
-        let servers = [Some(self.admin_server), self.public_server];
-        let servers: Vec<_> = servers.into_iter().flatten().map(tokio::spawn).collect();
+    /// Serves until `shutdown`, or until a loop ends that should not, then drains: not ready, stop accepting,
+    /// finish what is in hand, return claims and leases, close the stores. True if it was asked to stop and
+    /// everything was finished within the grace.
+    pub async fn run(mut self, shutdown: &CancellationToken) -> bool {
+        let mut loops = self.loops();
+        let public = self.public.take().map(Public::serve);
         self.admin.ready.store(true, Ordering::Release);
-
-        shutdown.await;
+        let asked = tokio::select! {
+            () = shutdown.cancelled() => true,
+            Some(ended) = loops.join_next() => {
+                tracing::error!(?ended, "a loop ended that should not; stopping, so that the process is started anew");
+                false
+            }
+        };
         tracing::info!("shutting down: finishing what is in hand");
         self.admin.ready.store(false, Ordering::Release);
-        self.intake.draining.store(true, Ordering::Relaxed);
-        self.stop.cancel();
-        let drain = async {
-            stop_accepting(public_handle).await;
-            tasks.close();
-            tasks.wait().await;
-        };
-        tokio::pin!(drain);
+        self.ends.stop.cancel();
+        let finished = self.drain(public, &mut loops).await;
+        self.ends.closing.cancel();
+        self.receiver.stores.close().await;
+        self.admin_server.stop(false).await;
+        tracing::info!(finished, "stopped");
+        asked && finished
+    }
+
+    /// The loops beside the listeners.
+    fn loops(&mut self) -> JoinSet<()> {
+        let mut loops = JoinSet::new();
+        let (stores, stop, epoch) = (
+            self.receiver.stores.clone(),
+            self.ends.stop.clone(),
+            self.claim_epoch,
+        );
+        loops.spawn(async move {
+            stores.watch(epoch, &stop).await;
+            stop.cancelled().await;
+        });
+        if let Some(worker) = self.worker.take() {
+            loops.spawn(worker.run(self.ends.stop.clone()));
+        }
+        loops
+    }
+
+    /// Finishes what is in hand; cuts short in time what will not end, so that it can still be released.
+    async fn drain(&self, public: Option<Served>, loops: &mut JoinSet<()>) -> bool {
+        // A task of its own, which is not begun anew when the calm part of the grace is over.
+        let mut stopping = tokio::spawn(async move {
+            if let Some(public) = public {
+                public.stop_accepting().await;
+            }
+        });
         let calm = self.grace.saturating_sub(RELEASE_MARGIN.min(self.grace / 2));
-        if tokio::time::timeout(calm, &mut drain).await.is_err() {
+        if tokio::time::timeout(calm, self.finish(&mut stopping, loops))
+            .await
+            .is_err()
+        {
             tracing::warn!("the grace is nearly over: releasing what is not finished");
-            self.hurry.cancel();
-            let _ = tokio::time::timeout(self.grace - calm, &mut drain).await;
+            self.ends.hurry.cancel();
+            let _ = tokio::time::timeout(self.grace - calm, self.finish(&mut stopping, loops)).await;
         }
         // A client that keeps its connection open leaves nothing unfinished.
-        let finished = tasks.is_empty();
-        admin_handle.stop(false).await;
-        stores.close().await;
-        servers.iter().for_each(tokio::task::JoinHandle::abort);
-        tracing::info!(finished, "stopped");
-        finished
+        self.receiver.tasks.is_empty() && loops.is_empty()
+    }
+
+    async fn finish(&self, stopping: &mut JoinHandle<()>, loops: &mut JoinSet<()>) {
+        self.receiver.tasks.close();
+        self.receiver.tasks.wait().await;
+        while loops.join_next().await.is_some() {}
+        if !stopping.is_finished() {
+            let _ = stopping.await;
+        }
+        // What came on open connections while they were being closed.
+        self.receiver.tasks.wait().await;
     }
 }
 
-async fn stop_accepting(public: Option<ServerHandle>) {
-    if let Some(public) = public {
-        public.stop(true).await;
+impl Public {
+    fn open(config: &Config, receiver: &Arc<Receiver>, sources: Sources) -> Result<Self, StartError> {
+        let intake = web::Data::new(Intake::new(config, Arc::clone(receiver), sources));
+        let (server, address) =
+            listener::open(config, intake.clone()).map_err(|problem| StartError::Listen {
+                address: config.listen,
+                problem,
+            })?;
+        Ok(Self {
+            intake,
+            server,
+            address,
+        })
+    }
+
+    fn serve(self) -> Served {
+        let handle = self.server.handle();
+        tokio::spawn(self.server);
+        Served {
+            intake: self.intake,
+            handle,
+        }
     }
 }
 
-fn public_server(config: &Config, intake: web::Data<Intake>) -> Result<(Server, SocketAddr), StartError> {
-    listener::open(config, intake).map_err(|problem| StartError::Listen {
-        address: config.listen,
-        problem,
-    })
+/// The public listener while it is served.
+struct Served {
+    intake: web::Data<Intake>,
+    handle: ServerHandle,
 }
 
-fn admin_server(config: &Config, admin: web::Data<Admin>) -> Result<(Server, SocketAddr), StartError> {
+impl Served {
+    /// Accepts no more connections, and waits for the answers to what came on those that are open.
+    async fn stop_accepting(&self) {
+        self.intake.draining.store(true, Ordering::Relaxed);
+        self.handle.stop(true).await;
+    }
+}
+
+/// Serves probes and metrics from now on.
+fn admin_server(config: &Config, admin: web::Data<Admin>) -> Result<(ServerHandle, SocketAddr), StartError> {
     let server = HttpServer::new(move || ActixApp::new().app_data(admin.clone()).configure(admin::routes))
         .workers(1)
         .disable_signals()
@@ -221,8 +278,8 @@ fn admin_server(config: &Config, admin: web::Data<Admin>) -> Result<(Server, Soc
             problem,
         })?;
     let address = server.addrs()[0];
-    Ok((server.run(), address))
+    let server = server.run();
+    let handle = server.handle();
+    tokio::spawn(server);
+    Ok((handle, address))
 }
-
-/// The endpoints by the last segment of their path.
-pub type Sources = HashMap<String, Arc<crate::receiver::Source>>;

@@ -9,7 +9,7 @@ use hookgate_signature::Keys;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::app::{Sources, StartError};
+use crate::app::StartError;
 use crate::config::{Config, HandlerKind, SourceConfig};
 use crate::handler::{Forward, Handler, Inbox, Waiters};
 use crate::metrics::Metrics;
@@ -26,11 +26,24 @@ pub struct Assembly {
     /// Endpoints by name.
     pub sources: Sources,
     /// The worker, if this process has the role and any source has a target.
-    pub worker: Option<Worker>,
-    /// Ends the loops.
+    pub worker: Option<Arc<Worker>>,
+    /// How they end.
+    pub ends: Ends,
+}
+
+/// The endpoints by the last segment of their path.
+pub type Sources = HashMap<String, Arc<Source>>;
+
+/// The stages of a process's end, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct Ends {
+    /// Ends the loops: nothing new is taken up.
     pub stop: CancellationToken,
     /// Cuts calls short that would outlive the shutdown grace.
     pub hurry: CancellationToken,
+    /// Ends the probing of stores that are away. Until then an open circuit can still close, so that what is
+    /// in hand can be written down.
+    pub closing: CancellationToken,
 }
 
 /// Puts everything together; needs a tokio runtime.
@@ -40,11 +53,11 @@ pub struct Assembly {
 pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
     // One TLS library for every client; a second call finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
+    let ends = Ends::default();
     let metrics = Arc::new(Metrics::new(
         config.sources.iter().map(|source| source.name.as_str()),
     )?);
-    let stores = Stores::open(config, &metrics, &stop)?;
+    let stores = Stores::open(config, &metrics, &ends.closing)?;
     let tasks = TaskTracker::new();
     let waiters = Waiters::new(stores.clone());
     let parts = Parts {
@@ -53,7 +66,7 @@ pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
         metrics: &metrics,
         tasks: &tasks,
         waiters: &waiters,
-        hurry: &hurry,
+        hurry: &ends.hurry,
     };
     let mut sources = HashMap::new();
     for source in &config.sources {
@@ -71,8 +84,7 @@ pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
         receiver,
         sources,
         worker,
-        stop,
-        hurry,
+        ends,
     })
 }
 
@@ -148,7 +160,7 @@ impl Parts<'_> {
             .transpose()
     }
 
-    fn worker(&self) -> Result<Option<Worker>, StartError> {
+    fn worker(&self) -> Result<Option<Arc<Worker>>, StartError> {
         let Some(ledger) = &self.stores.ledger else {
             return Ok(None);
         };
@@ -158,6 +170,9 @@ impl Parts<'_> {
                 sinks.insert(source.name.as_str().to_owned(), Sink::Http(target));
             }
         }
+        if sinks.is_empty() {
+            return Ok(None);
+        }
         let longest = self
             .config
             .sources
@@ -165,7 +180,7 @@ impl Parts<'_> {
             .map(|source| source.handler_timeout)
             .max()
             .unwrap_or_default();
-        Ok(Some(Worker {
+        Ok(Some(Arc::new(Worker {
             ledger: Arc::clone(ledger),
             sinks,
             attempts_max: self.config.retry_attempts_max,
@@ -173,6 +188,6 @@ impl Parts<'_> {
             concurrency: self.config.worker_concurrency,
             delivery_timeout: longest,
             metrics: Arc::clone(self.metrics),
-        }))
+        })))
     }
 }

@@ -6,6 +6,7 @@
 //! closed ── 3 failures in a row ──▶ open ── probe answers ──▶ closed
 //! ```
 
+use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,6 +20,9 @@ const FAILURES_MAX: u32 = 3;
 /// Pause between probes of an open circuit: recovery is noticed within a quarter of a second, and a dead
 /// store sees four packets a second per replica.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A minute of probes says once why it lasts.
+const ROUNDS_PER_WARNING: u32 = 240;
 
 /// The state of one circuit.
 #[derive(Debug, Default)]
@@ -52,12 +56,13 @@ impl Breaker {
         !self.open.swap(true, Ordering::AcqRel)
     }
 
-    /// Probes until the store answers, then closes the circuit.
+    /// Probes until the store answers, then closes the circuit. Says now and then why it does not.
     pub async fn recover<F, E>(self: Arc<Self>, stop: CancellationToken, probe: impl Fn() -> F)
     where
         F: Future<Output = Result<(), E>>,
+        E: Display,
     {
-        loop {
+        for round in 0_u32.. {
             if stop
                 .run_until_cancelled(tokio::time::sleep(PROBE_INTERVAL))
                 .await
@@ -65,10 +70,14 @@ impl Breaker {
             {
                 return;
             }
-            if probe().await.is_ok() {
-                self.failures.store(0, Ordering::Release);
-                self.open.store(false, Ordering::Release);
-                return;
+            match probe().await {
+                Ok(()) => {
+                    self.failures.store(0, Ordering::Release);
+                    self.open.store(false, Ordering::Release);
+                    return;
+                }
+                Err(error) if round % ROUNDS_PER_WARNING == 0 => tracing::warn!(%error, "still away"),
+                Err(_) => {}
             }
         }
     }
@@ -103,7 +112,7 @@ mod tests {
         let probes = AtomicU32::new(0);
         let probe = || {
             let answered = probes.fetch_add(1, Ordering::Relaxed) == 2;
-            async move { if answered { Ok(()) } else { Err(()) } }
+            async move { if answered { Ok(()) } else { Err("away") } }
         };
         Arc::clone(&breaker)
             .recover(CancellationToken::new(), probe)
@@ -115,11 +124,12 @@ mod tests {
     #[tokio::test]
     async fn shutdown_ends_the_probing_of_a_dead_store() {
         let breaker = Arc::new(Breaker::default());
+        assert!(breaker.trip());
         let stop = CancellationToken::new();
         stop.cancel();
         Arc::clone(&breaker)
-            .recover(stop, || async { Err::<(), _>(()) })
+            .recover(stop, || async { Err::<(), _>("away") })
             .await;
-        assert!(!breaker.is_open());
+        assert!(breaker.is_open());
     }
 }

@@ -1,18 +1,18 @@
 //! The public listener's one route: from an HTTP request to a delivery, within limits of size and time, and
 //! from an outcome to an answer, a count and one log line.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
-use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt as _;
 use hookgate_signature::{Delivery, Headers};
 
+use crate::assembly::Sources;
+use crate::body::Bodies;
+use crate::config::Config;
 use crate::metrics::{UNKNOWN_SOURCE, observe};
 use crate::receiver::{Received, Receiver, Source};
 use crate::rejection::{self, Refused};
@@ -24,17 +24,14 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest request id that is taken over.
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
-/// A body buffer starts no larger than this whatever length the client announces.
-const BUFFER_BYTES_FIRST: usize = 16 << 10;
-
 /// What the public listener needs.
 pub struct Intake {
     /// The path.
     pub receiver: Arc<Receiver>,
     /// Endpoints by name.
-    pub sources: HashMap<String, Arc<Source>>,
-    /// Longest time for a body to arrive.
-    pub body_timeout: Duration,
+    pub sources: Sources,
+    /// Bodies in hand.
+    pub bodies: Bodies,
     /// Set once the gateway shuts down.
     pub draining: AtomicBool,
 }
@@ -102,6 +99,17 @@ struct Line<'a> {
 }
 
 impl Intake {
+    /// Takes deliveries for these sources.
+    pub fn new(config: &Config, receiver: Arc<Receiver>, sources: Sources) -> Self {
+        let bodies = Bodies::new(config.client.request_timeout);
+        Self {
+            receiver,
+            sources,
+            bodies,
+            draining: AtomicBool::new(false),
+        }
+    }
+
     async fn take(
         &self,
         request: &HttpRequest,
@@ -112,13 +120,7 @@ impl Intake {
         if request.method() != Method::POST {
             return Err(Refused::MethodNotAllowed);
         }
-        if encoded(request) {
-            return Err(Refused::UnsupportedEncoding);
-        }
-        let reading = read_body(request, payload, source.body_bytes_max);
-        let body = tokio::time::timeout(self.body_timeout, reading)
-            .await
-            .map_err(|_| Refused::RequestTimeout)??;
+        let body = self.bodies.read(request, payload, source.body_bytes_max).await?;
         let headers: Headers<'_> = request
             .headers()
             .iter()
@@ -131,7 +133,7 @@ impl Intake {
                     method: "POST",
                     url: None,
                     headers,
-                    body,
+                    body: body.bytes.clone(),
                 },
             )
             .await
@@ -188,39 +190,6 @@ impl Line<'_> {
             "{key} {outcome}{separator}{reason}"
         );
     }
-}
-
-/// Whether the body came compressed. Its signature covers the bytes as sent, and a bomb stays packed.
-fn encoded(request: &HttpRequest) -> bool {
-    request
-        .headers()
-        .get(CONTENT_ENCODING)
-        .is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
-}
-
-/// Reads the body up to the limit; an announced length over it is refused before the first byte.
-async fn read_body(
-    request: &HttpRequest,
-    payload: &mut web::Payload,
-    bytes_max: usize,
-) -> Result<Bytes, Refused> {
-    let announced = request
-        .headers()
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > bytes_max as u64) {
-        return Err(Refused::BodyTooLarge(bytes_max));
-    }
-    let first = announced.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX));
-    let mut body = BytesMut::with_capacity(first.min(BUFFER_BYTES_FIRST));
-    while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|_| Refused::BodyCut)?;
-        if body.len() + chunk.len() > bytes_max {
-            return Err(Refused::BodyTooLarge(bytes_max));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body.freeze())
 }
 
 /// The balancer's request id if it is short and harmless, else one of ours.

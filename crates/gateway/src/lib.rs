@@ -8,6 +8,7 @@
 pub mod admin;
 pub mod app;
 pub mod assembly;
+pub mod body;
 pub mod breaker;
 pub mod cli;
 pub mod clock;

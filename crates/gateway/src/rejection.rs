@@ -41,8 +41,11 @@ pub enum Refused {
     /// The body is compressed.
     #[error("send the body without Content-Encoding; signatures are checked over the bytes as sent")]
     UnsupportedEncoding,
-    /// The gateway is going away.
-    #[error("the gateway is shutting down; send again")]
+    /// More bodies are in hand than fit.
+    #[error("more deliveries are in hand than this replica can hold; send again")]
+    Overloaded,
+    /// The event's task ended without an outcome.
+    #[error("the delivery could not be finished; send again")]
     Interrupted,
 }
 
@@ -58,13 +61,13 @@ impl Refused {
             Self::BodyCut => "malformed_body",
             Self::BodyTooLarge(_) => "body_too_large",
             Self::UnsupportedEncoding => "unsupported_encoding",
-            Self::Interrupted => "unavailable",
+            Self::Overloaded | Self::Interrupted => "unavailable",
         }
     }
 
-    /// How it counts as a delivery: a gateway that goes away has not refused anybody.
+    /// How it counts as a delivery: who is asked to send again was not refused.
     pub fn outcome(&self) -> &'static str {
-        if matches!(self, Self::Interrupted) {
+        if matches!(self, Self::Overloaded | Self::Interrupted) {
             "unavailable"
         } else {
             "refused"
@@ -79,6 +82,7 @@ impl Refused {
             | Self::RequestTimeout
             | Self::BodyCut
             | Self::BodyTooLarge(_)
+            | Self::Overloaded
             | Self::UnsupportedEncoding => true,
             Self::Signature(_) | Self::Body(_) | Self::Interrupted => false,
         }
@@ -95,7 +99,7 @@ impl Refused {
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Overloaded | Self::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -103,8 +107,12 @@ impl Refused {
     pub fn respond(&self, provider: Option<Provider>) -> HttpResponse {
         let mut answer = HttpResponse::build(self.status(provider));
         match self {
-            Self::Interrupted => drop(answer.insert_header((RETRY_AFTER, RETRY_AFTER_SECONDS))),
-            Self::MethodNotAllowed => drop(answer.insert_header((ALLOW, "POST"))),
+            Self::Overloaded | Self::Interrupted => {
+                answer.insert_header((RETRY_AFTER, RETRY_AFTER_SECONDS));
+            }
+            Self::MethodNotAllowed => {
+                answer.insert_header((ALLOW, "POST"));
+            }
             // What was not read of the body must not be taken for the next request.
             Self::BodyTooLarge(_) | Self::RequestTimeout | Self::BodyCut | Self::UnsupportedEncoding => {
                 answer.force_close();

@@ -21,6 +21,9 @@ const NOT_VISIBLE: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 /// An answer's body is read up to here, so that the connection can be used again; a longer one costs it.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
+/// An answer's body may take so long after its head; it is not ours to wait for.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// Idle connections kept per target host.
 const IDLE_CONNECTIONS_MAX: usize = 64;
 
@@ -62,6 +65,17 @@ pub enum TargetFailure {
     /// We gave up waiting because the process has to end; says nothing about the target.
     #[error("interrupted by shutdown")]
     Interrupted,
+}
+
+impl TargetFailure {
+    /// Whether the target was not there at all, or we were not: such a try says nothing about the event.
+    pub fn costs_no_try(&self) -> bool {
+        match self {
+            Self::Unreachable | Self::Interrupted => true,
+            Self::Status(status) => (502..=504).contains(status),
+            Self::Timeout(_) | Self::Broken => false,
+        }
+    }
 }
 
 /// The signing secret of a target cannot be used.
@@ -134,12 +148,12 @@ impl Target {
             .post(self.url.clone())
             .headers(self.headers(outgoing))
             .body(outgoing.body.clone());
-        match self
-            .hurry
-            .run_until_cancelled(tokio::time::timeout(self.timeout, exchange(request)))
-            .await
-        {
-            Some(Ok(result)) => result,
+        let exchange = tokio::time::timeout(self.timeout, exchange(request));
+        match self.hurry.run_until_cancelled(exchange).await {
+            Some(Ok(answer)) => {
+                drain(answer?).await;
+                Ok(())
+            }
             Some(Err(_)) => Err(TargetFailure::Timeout(self.timeout)),
             None => Err(TargetFailure::Interrupted),
         }
@@ -204,25 +218,28 @@ fn put(headers: &mut HeaderMap, name: &str, value: &[u8]) {
     }
 }
 
-async fn exchange(request: reqwest::RequestBuilder) -> Result<(), TargetFailure> {
-    let mut answer = request.send().await.map_err(|error| {
-        if error.is_connect() {
-            TargetFailure::Unreachable
-        } else {
-            TargetFailure::Broken
-        }
+/// The status decides; the rest of the answer is read only so that the connection can be used again.
+async fn exchange(request: reqwest::RequestBuilder) -> Result<reqwest::Response, TargetFailure> {
+    let answer = request.send().await.map_err(|error| match error.is_connect() {
+        true => TargetFailure::Unreachable,
+        false => TargetFailure::Broken,
     })?;
-    let status = answer.status();
+    match answer.status() {
+        status if status.is_success() => Ok(answer),
+        status => Err(TargetFailure::Status(status.as_u16())),
+    }
+}
+
+/// Reads the rest of an answer, up to a size and a time; what is longer costs the connection.
+async fn drain(mut answer: reqwest::Response) {
     let mut read = 0;
-    while let Ok(Some(chunk)) = answer.chunk().await {
-        read += chunk.len();
-        if read > ANSWER_BYTES_MAX {
-            break;
+    let rest = async {
+        while let Ok(Some(chunk)) = answer.chunk().await {
+            read += chunk.len();
+            if read > ANSWER_BYTES_MAX {
+                return;
+            }
         }
-    }
-    if status.is_success() {
-        Ok(())
-    } else {
-        Err(TargetFailure::Status(status.as_u16()))
-    }
+    };
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, rest).await;
 }

@@ -1,14 +1,14 @@
 //! The worker: lease what is due, hand it over, settle. It holds no state of its own: if it dies, its leases
-//! end and another worker takes the events.
+//! end and another worker takes the events. Each event runs in a task of its own, so that a slow target or a
+//! panic holds up nothing but itself.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
-use hookgate_ledger::{Effects, Fetch, Job, LedgerError, Outcome, Settled};
+use hookgate_ledger::{Effects, Fetch, Job, Outcome, Settled};
 use rand::RngExt as _;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,9 @@ const LEASE_MARGIN: Duration = Duration::from_secs(10);
 /// Longest delay between tries.
 const BACKOFF_MAX: Duration = Duration::from_secs(3600);
 
+/// Longest delay while a target is away: when it is back, its events should not wait much longer.
+const AWAY_MAX: Duration = Duration::from_secs(60);
+
 /// Delivers events of the inbox.
 pub struct Worker {
     /// Where events are leased and settled.
@@ -47,74 +50,61 @@ pub struct Worker {
     pub metrics: Arc<Metrics>,
 }
 
-/// What one round did.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
-    /// Events leased.
-    pub fetched: usize,
-    /// Delivered and settled as done.
-    pub done: usize,
-    /// To be tried again.
-    pub retried: usize,
-    /// Given up.
-    pub dead: usize,
-    /// Settled by somebody else meanwhile, or not settled at all: another worker will.
-    pub lost: usize,
-}
+/// The events in hand.
+type InHand = JoinSet<()>;
 
 impl Worker {
     /// Works until `stop`, then finishes what is in hand.
-    pub async fn run(&self, stop: CancellationToken) {
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let mut in_hand = InHand::new();
         let mut rescue_at = Instant::now();
         while !stop.is_cancelled() {
             if Instant::now() >= rescue_at {
                 self.rescue().await;
                 rescue_at = Instant::now() + RESCUE_INTERVAL;
             }
-            let idle = match self.run_once().await {
-                Ok(round) => round.fetched == 0,
-                Err(error) => {
-                    tracing::debug!(%error, "nothing was fetched");
-                    true
-                }
-            };
-            if idle {
-                stop.run_until_cancelled(tokio::time::sleep(IDLE_INTERVAL)).await;
-            }
+            let room = self.concurrency - in_hand.len();
+            let fetched = self.run_once(&mut in_hand, room).await;
+            self.pause(&mut in_hand, fetched < room, &stop).await;
         }
+        while in_hand.join_next().await.is_some() {}
     }
 
-    /// Leases up to `concurrency` events, delivers them at the same time, settles each.
-    ///
-    /// # Errors
-    /// [`LedgerError`] if nothing could be leased.
-    pub async fn run_once(&self) -> Result<Round, LedgerError> {
-        let limit = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
+    /// Leases at most `room` events and starts them. Says how many.
+    pub async fn run_once(self: &Arc<Self>, in_hand: &mut InHand, room: usize) -> usize {
+        let limit = u32::try_from(room).unwrap_or(u32::MAX);
+        let lease = self.delivery_timeout + LEASE_MARGIN;
         let jobs = self
             .ledger
-            .fetch(Fetch {
-                limit,
-                lease: self.delivery_timeout + LEASE_MARGIN,
-            })
-            .await?;
-        let mut round = Round {
-            fetched: jobs.len(),
-            ..Round::default()
-        };
-        let mut running: FuturesUnordered<_> = jobs.iter().map(|job| self.work(job)).collect();
-        while let Some(settled) = running.next().await {
-            match settled {
-                Some("done") => round.done += 1,
-                Some("retry") => round.retried += 1,
-                Some(_) => round.dead += 1,
-                None => round.lost += 1,
-            }
+            .fetch(Fetch { limit, lease })
+            .await
+            .unwrap_or_else(|error| {
+                tracing::debug!(%error, "nothing was fetched");
+                Vec::new()
+            });
+        let fetched = jobs.len();
+        for job in jobs {
+            let worker = Arc::clone(self);
+            in_hand.spawn(async move { worker.work(&job).await });
         }
-        Ok(round)
+        fetched
     }
 
-    /// Delivers and settles one event; the word for its outcome, or `None` if the lease was lost.
-    async fn work(&self, job: &Job) -> Option<&'static str> {
+    /// Waits until there is something to do: time to look again if nothing more was due, else room for a
+    /// quarter of what fits, since leasing one by one would cost a statement an event.
+    async fn pause(&self, in_hand: &mut InHand, idle: bool, stop: &CancellationToken) {
+        while in_hand.try_join_next().is_some() {}
+        if idle {
+            stop.run_until_cancelled(tokio::time::sleep(IDLE_INTERVAL)).await;
+        }
+        let enough = self.concurrency - self.concurrency.div_ceil(4);
+        while in_hand.len() > enough && !stop.is_cancelled() {
+            stop.run_until_cancelled(in_hand.join_next()).await;
+        }
+    }
+
+    /// Delivers and settles one event.
+    async fn work(&self, job: &Job) {
         let key = &job.lease.key;
         let source = key.source.as_str();
         let started = Instant::now();
@@ -125,17 +115,12 @@ impl Worker {
         );
         let word = word(&outcome);
         match self.ledger.settle(&job.lease, outcome, Effects::default()).await {
-            Ok(Settled::Committed) => {
-                self.metrics.attempts.with_label_values(&[source, word]).inc();
-                Some(word)
-            }
+            Ok(Settled::Committed) => self.metrics.attempts.with_label_values(&[source, word]).inc(),
             Ok(Settled::Lost) => {
-                tracing::warn!(event.key = %key, "{key} outlived its lease and was taken over");
-                None
+                tracing::warn!(event.key = %key, "{key} outlived its lease and was taken over")
             }
             Err(error) => {
-                tracing::warn!(event.key = %key, %error, "{key} could not be settled; its lease will end");
-                None
+                tracing::warn!(event.key = %key, %error, "{key} could not be settled; its lease will end")
             }
         }
     }
@@ -151,9 +136,9 @@ impl Worker {
         let (tries, attempts_max) = (job.tries, self.attempts_max);
         tracing::warn!(event.key = %key, "{key} try {tries} of {attempts_max}: {failure}");
         let error = failure.to_string();
-        if matches!(failure, TargetFailure::Interrupted) {
-            return Outcome::Retry {
-                after: Duration::ZERO,
+        if failure.costs_no_try() {
+            return Outcome::Parked {
+                after: self.delay(job, &failure),
                 error,
             };
         }
@@ -161,8 +146,19 @@ impl Worker {
             return Outcome::Dead { error };
         }
         Outcome::Retry {
-            after: backoff(self.retry_base, tries, rand::rng().random()),
+            after: self.delay(job, &failure),
             error,
+        }
+    }
+
+    /// When to try again; by the runs so far, also those that cost no try. What we broke off ourselves is due
+    /// at once.
+    fn delay(&self, job: &Job, failure: &TargetFailure) -> Duration {
+        let delay = backoff(self.retry_base, job.lease.attempt, rand::rng().random());
+        match failure {
+            TargetFailure::Interrupted => Duration::ZERO,
+            away if away.costs_no_try() => delay.min(AWAY_MAX),
+            _ => delay,
         }
     }
 

@@ -6,6 +6,7 @@ use hookgate_signature::{Keys, Tolerance};
 use hookgate_webhook::Provider;
 use secrecy::ExposeSecret as _;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use super::{Failure, print};
 use crate::app::{App, Roles};
@@ -45,35 +46,39 @@ fn run(config: &Config, roles: Roles, started: impl FnOnce(&App)) -> Result<(), 
             tracing::warn!("{sentence}");
         }
         let shutdown = shutdown().map_err(Failure::new)?;
-        let app = App::build(config, roles).await?;
+        let Some(app) = App::build(config, roles, &shutdown).await? else { return Ok(true) };
         let (admin, stores) = (app.admin_address(), Stores::describe(config));
         match app.public_address() {
             Some(public) => tracing::info!(%public, %admin, "listening on {public}, probes and metrics on {admin}; {stores}"),
             None => tracing::info!(%admin, "working, probes and metrics on {admin}; {stores}"),
         }
         started(&app);
-        Ok::<_, Failure>(app.run(shutdown).await)
+        Ok::<_, Failure>(app.run(&shutdown).await)
     })?;
     if finished {
         Ok(())
     } else {
         Err(Failure::new(
-            "not everything was finished within HOOKGATE_SHUTDOWN_GRACE",
+            "stopped before everything was finished; the log says why",
         ))
     }
 }
 
 /// SIGTERM from an orchestrator, SIGINT from a terminal. Installed before anything starts, so that no early
 /// signal is lost.
-fn shutdown() -> std::io::Result<impl Future<Output = ()>> {
+fn shutdown() -> std::io::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
+    let shutdown = CancellationToken::new();
+    let told = shutdown.clone();
+    tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-    })
+        told.cancel();
+    });
+    Ok(shutdown)
 }
 
 /// What a newcomer needs: addresses, secrets, and lines to paste into a second terminal.

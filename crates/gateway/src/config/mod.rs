@@ -204,6 +204,7 @@ impl Config {
     fn source_coherent(&self, source: &SourceConfig) -> Result<(), Wrong> {
         let name = &source.name;
         let no_ledger = matches!(self.ledger, LedgerStore::None);
+        let nothing = no_ledger && matches!(self.claims, ClaimStore::None);
         let sentence = match source.handler {
             HandlerKind::Inbox if no_ledger => format!(
                 "source {name}: HOOKGATE_HANDLER = inbox needs a ledger, and DATABASE_URL = none: set DATABASE_URL, or use forward"
@@ -211,6 +212,10 @@ impl Config {
             HandlerKind::Forward if source.target.is_none() => {
                 format!("source {name}: HOOKGATE_HANDLER = forward needs HOOKGATE_TARGET_URL")
             }
+            HandlerKind::Forward if nothing && self.without_store == WithoutStore::Reject => format!(
+                "source {name}: REDIS_URL = none and DATABASE_URL = none, so every event would be answered 503: \
+                 set one of them, or HOOKGATE_WITHOUT_STORE = unguarded to process without idempotency"
+            ),
             HandlerKind::Forward if no_ledger && !source.provider.knowledge().retries => format!(
                 "source {name}: {} never retries, so forward needs a ledger to keep what fails: set DATABASE_URL",
                 source.provider.name()

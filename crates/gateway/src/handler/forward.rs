@@ -127,7 +127,13 @@ impl Forward {
             Ok(Claim::First(lease)) => Hold::Ours(lease),
             Ok(Claim::InFlight { .. }) => Hold::Others,
             Ok(Claim::Done) => return Some(Handled::Duplicate(DecidedBy::Claim)),
-            Err(unavailable) => Hold::Unknown(unavailable.possible),
+            Err(unavailable) => {
+                self.metrics
+                    .claim_fallbacks
+                    .with_label_values(&[event.key.source.as_str()])
+                    .inc();
+                Hold::Unknown(unavailable.possible)
+            }
         };
         None
     }
@@ -150,7 +156,7 @@ impl Forward {
             Ok(Settled::Committed) => Handled::Accepted,
             Ok(Settled::Lost) => {
                 tracing::warn!(event.key = %lease.key, "{} outlived its lease; the target may be called twice", lease.key);
-                Handled::Accepted
+                Handled::AcceptedUnrecorded
             }
             Err(_) => {
                 let (lease, until) = (lease.clone(), Instant::now() + self.terms.lease);

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::breaker::Breaker;
 use crate::config::{Config, LedgerStore};
 use crate::metrics::{Metrics, observe};
+use crate::stores::OnceAMinute;
 
 /// The ledger as the gateway sees it.
 pub struct GuardedLedger {
@@ -22,6 +23,7 @@ pub struct GuardedLedger {
     breaker: Arc<Breaker>,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
+    warned: OnceAMinute,
 }
 
 pub(super) fn open(config: &Config) -> Result<Option<Arc<dyn Ledger>>, LedgerError> {
@@ -44,6 +46,7 @@ impl GuardedLedger {
             breaker: Arc::default(),
             metrics,
             stop,
+            warned: OnceAMinute::default(),
         })
     }
 
@@ -140,13 +143,22 @@ impl GuardedLedger {
         !self.breaker.is_open()
     }
 
+    /// Asks whether it answers; the breaker hears it.
+    pub(super) async fn check(self: &Arc<Self>) {
+        let _ = self.guard(self.ledger.probe()).await;
+    }
+
     pub(super) fn timeline(&self) -> u32 {
         self.ledger.timeline()
     }
 
     /// Refreshes the queue gauges. A ledger that is away keeps the last known values.
     pub(super) async fn measure_depth(self: &Arc<Self>) {
-        let Ok((depth, oldest)) = self.guard(self.ledger.depth()).await else {
+        // Past the breaker: a gauge must not be what refuses events.
+        if !self.is_up() {
+            return;
+        }
+        let Ok((depth, oldest)) = self.ledger.depth().await else {
             return;
         };
         for state in State::ALL {
@@ -172,18 +184,23 @@ impl GuardedLedger {
         }
         let result = call.await;
         match &result {
-            Err(LedgerError::Unavailable(cause)) => {
+            // A refused row is the row's fault: the ledger itself answered.
+            Ok(_) | Err(LedgerError::Refused(_)) => self.breaker.succeeded(),
+            Err(error) => {
+                self.warn(error);
                 if self.breaker.failed() {
-                    tracing::error!(%cause, "the ledger cannot answer; events are refused with 503 until it does");
+                    tracing::error!(%error, "the ledger cannot answer; events are refused with 503 until it does");
                     self.recover(false);
                 }
             }
-            // A refused row is the row's fault: the ledger itself answered.
-            Ok(_) | Err(LedgerError::Refused(_) | LedgerError::Unusable(_) | LedgerError::Migration(_)) => {
-                self.breaker.succeeded();
-            }
         }
         result
+    }
+
+    fn warn(&self, error: &LedgerError) {
+        if self.warned.due() {
+            tracing::warn!(%error, "the ledger could not answer a call");
+        }
     }
 
     fn recover(self: &Arc<Self>, migrate: bool) {

@@ -3,6 +3,7 @@
 
 mod claims;
 mod ledger;
+mod once_a_minute;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +14,17 @@ use tokio_util::sync::CancellationToken;
 
 pub use claims::GuardedClaims;
 pub use ledger::GuardedLedger;
+use once_a_minute::OnceAMinute;
 
 use crate::config::{ClaimStore, Config, LedgerStore};
 use crate::metrics::Metrics;
 
-/// How often depth and timeline of the ledger are looked at.
+/// How often the ledger is asked whether it answers, and on which timeline: a quiet replica, too, notices an
+/// outage or a promotion within a second.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many of these rounds pass between two looks at the depth, which counts rows.
+const ROUNDS_PER_DEPTH: u32 = 5;
 
 /// Both stores; either may be absent by configuration, never both for an inbox.
 #[derive(Clone)]
@@ -67,14 +73,17 @@ impl Stores {
 
     /// Watches the ledger until `stop`: refreshes the queue gauges, and when the database changed its
     /// timeline (a promotion or a restore), voids all earlier done marks.
-    pub async fn watch(&self, configured_epoch: u32, stop: CancellationToken) {
+    pub async fn watch(&self, configured_epoch: u32, stop: &CancellationToken) {
         let Some(ledger) = &self.ledger else { return };
         let mut epoch = Epoch {
             configured: configured_epoch,
             timeline: 0,
         };
-        loop {
-            ledger.measure_depth().await;
+        for round in 0_u32.. {
+            ledger.check().await;
+            if round % ROUNDS_PER_DEPTH == 0 {
+                ledger.measure_depth().await;
+            }
             let timeline = ledger.timeline();
             if timeline != epoch.timeline && timeline != 0 {
                 tracing::info!(

@@ -17,7 +17,7 @@ pub struct Admin {
     pub stores: Stores,
     /// All metrics.
     pub metrics: Arc<Metrics>,
-    /// Set once the listeners are open and migrations done; cleared at shutdown.
+    /// Set once the listeners are open; cleared at shutdown.
     pub ready: AtomicBool,
 }
 

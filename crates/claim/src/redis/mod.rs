@@ -91,7 +91,7 @@ impl RedisClaims {
 
     /// Redis 7.0 and later.
     async fn set_or_get(&self, lease: &Lease) -> Result<Option<Held>, Failure> {
-        let (key, ttl) = (redis_key(&lease.key), lease.terms.ttl_seconds());
+        let (key, ttl) = (lease.key.claim_key(), lease.terms.ttl_seconds());
         let mut commands = redis::pipe();
         commands
             .cmd("SET")
@@ -107,7 +107,7 @@ impl RedisClaims {
 
     /// Redis before 7.0. The key may vanish between the two writes; then the first is tried once more.
     async fn set_then_get(&self, lease: &Lease) -> Result<Option<Held>, Failure> {
-        let (key, ttl) = (redis_key(&lease.key), lease.terms.ttl_seconds());
+        let (key, ttl) = (lease.key.claim_key(), lease.terms.ttl_seconds());
         let mut set = redis::pipe();
         set.cmd("SET")
             .arg(&key)
@@ -127,7 +127,7 @@ impl RedisClaims {
     }
 
     async fn read(&self, key: &EventKey) -> Result<Option<Held>, Failure> {
-        let key = redis_key(key);
+        let key = key.claim_key();
         let mut commands = redis::pipe();
         commands.cmd("GET").arg(&key).cmd("PTTL").arg(&key);
         self.lanes.send(&commands).await?.held()
@@ -136,7 +136,7 @@ impl RedisClaims {
     /// Puts the lease in place of an expired claim or a void mark, unless that changed since it was `seen`.
     async fn replace(&self, lease: Lease, seen: &Held, left_ms_max: i64) -> Result<Claim, Unavailable> {
         let script = scripts::REPLACE
-            .on(&redis_key(&lease.key))
+            .on(&lease.key.claim_key())
             .arg(&seen.value)
             .arg(&*lease.value)
             .arg(lease.terms.ttl_seconds())
@@ -204,12 +204,12 @@ impl Claims for RedisClaims {
     }
 
     async fn renew(&self, lease: &mut Lease) -> Result<Ownership, Unavailable> {
-        let script = scripts::RENEW.on(&redis_key(&lease.key)).arg(&*lease.value);
+        let script = scripts::RENEW.on(&lease.key.claim_key()).arg(&*lease.value);
         self.if_owned(script.arg(lease.terms.ttl_seconds())).await
     }
 
     async fn finish(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
-        let script = scripts::FINISH.on(&redis_key(&lease.key)).arg(&*lease.value);
+        let script = scripts::FINISH.on(&lease.key.claim_key()).arg(&*lease.value);
         self.if_owned(script.arg(lease.done_mark()).arg(lease.terms.ttl_seconds()))
             .await
     }
@@ -222,13 +222,13 @@ impl Claims for RedisClaims {
         .ttl_seconds();
         let mark = Value::Done(**self.epoch.load()).to_string();
         let mut set = redis::pipe();
-        set.cmd("SET").arg(redis_key(key)).arg(mark).arg("EX").arg(ttl);
+        set.cmd("SET").arg(key.claim_key()).arg(mark).arg("EX").arg(ttl);
         let stored = async { self.lanes.send(&set).await?.stored() };
         stored.await.map(|_| ()).map_err(Failure::unavailable)
     }
 
     async fn release(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
-        self.if_owned(scripts::RELEASE.on(&redis_key(&lease.key)).arg(&*lease.value))
+        self.if_owned(scripts::RELEASE.on(&lease.key.claim_key()).arg(&*lease.value))
             .await
     }
 
@@ -254,8 +254,4 @@ impl Claims for RedisClaims {
     async fn close(&self) {
         self.lanes.close();
     }
-}
-
-fn redis_key(key: &EventKey) -> String {
-    format!("webhook:{key}")
 }

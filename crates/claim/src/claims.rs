@@ -111,16 +111,36 @@ pub enum Ownership {
     Lost,
 }
 
-/// The claim store cannot answer: unreachable, slow, read-only, full, wrong password, or it answered
-/// something unreadable. Never "done" and never "won".
+/// Nothing is known about a claim. Never "done" and never "won".
 #[derive(Debug, thiserror::Error)]
-#[error("the claim store cannot answer: {cause}")]
+#[error("{trouble}: {cause}")]
 pub struct Unavailable {
+    /// Whether other keys suffer too.
+    pub trouble: Trouble,
     /// What happened; holds no password.
     pub cause: String,
     /// If a claim was sent and its reply lost, it may stand: release it by this lease after a failure.
     /// Releasing it is harmless if it does not.
     pub possible: Option<Box<Lease>>,
+}
+
+/// Where the fault lies when nothing is known about a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// The store cannot answer: unreachable, slow, read-only, full, wrong password. So it is for every key.
+    Store,
+    /// The store answers, but what stands under this one key tells nothing: a value of another type, one
+    /// that cannot be read, or one that comes and goes. No reason to spare the store other questions.
+    Key,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Store => "the claim store cannot answer",
+            Self::Key => "the claim's key cannot be read",
+        })
+    }
 }
 
 /// Names a history of the ledger. A done mark of another epoch is void: the ledger that knew the event

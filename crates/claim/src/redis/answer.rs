@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use redis::{RedisError, ServerError, Value as Reply};
 
-use crate::claims::{Epoch, Lease, Ownership, Unavailable};
+use crate::claims::{Epoch, Lease, Ownership, Trouble, Unavailable};
 use crate::value::{Standing, Value};
 
 /// Longest text of a server's error that goes into a cause.
 const DETAIL_CHARS_MAX: usize = 120;
+
+/// The server's word for a key that holds no string.
+const WRONG_TYPE: &str = "WRONGTYPE";
 
 /// Why a command has no usable answer.
 #[derive(Debug, Clone)]
@@ -17,6 +20,8 @@ pub(super) enum Failure {
     Unsent(String),
     /// The server answered and did nothing.
     Refused(String),
+    /// The server answered and did nothing, because of what stands under the key.
+    OfKey(String),
     /// The server does not know this form of a command.
     UnknownSyntax,
     /// It was sent; whether it took effect is unknown.
@@ -38,6 +43,7 @@ impl Failure {
     /// From an error that the connection itself reported after a command was handed to it.
     pub(super) fn of_sent(error: &RedisError, limit: Duration) -> Self {
         match error.code() {
+            Some(WRONG_TYPE) => Self::OfKey(cause(error)),
             Some(_) => Self::Refused(cause(error)),
             None if error.is_timeout() => Self::silence(limit),
             None => Self::Unanswered {
@@ -51,6 +57,9 @@ impl Failure {
         let details = error.details().unwrap_or_default();
         match error.code() {
             "ERR" if details.contains("syntax error") => Self::UnknownSyntax,
+            WRONG_TYPE => Self::OfKey(WRONG_TYPE.to_owned()),
+            // A script's error, as Redis before 7.0 tells it.
+            "ERR" if details.contains(WRONG_TYPE) => Self::OfKey(WRONG_TYPE.to_owned()),
             "ERR" => Self::Refused(format!("ERR {}", shortened(details))),
             code => Self::Refused(code.to_owned()),
         }
@@ -63,17 +72,22 @@ impl Failure {
                 cause,
                 dropped: false,
             },
-            Self::UnknownSyntax | Self::Unanswered { .. } => self,
+            // What stands there now is not what a first try would have stored.
+            Self::OfKey(_) | Self::UnknownSyntax | Self::Unanswered { .. } => self,
         }
     }
 
     /// For steps that leave no new claim behind.
     pub(super) fn unavailable(self) -> Unavailable {
-        let cause = match self {
-            Self::Unsent(cause) | Self::Refused(cause) | Self::Unanswered { cause, .. } => cause,
-            Self::UnknownSyntax => "ERR syntax error".to_owned(),
+        let (trouble, cause) = match self {
+            Self::OfKey(cause) => (Trouble::Key, cause),
+            Self::Unsent(cause) | Self::Refused(cause) | Self::Unanswered { cause, .. } => {
+                (Trouble::Store, cause)
+            }
+            Self::UnknownSyntax => (Trouble::Store, "ERR syntax error".to_owned()),
         };
         Unavailable {
+            trouble,
             cause,
             possible: None,
         }
@@ -119,12 +133,9 @@ impl Held {
     /// What it means under `epoch`.
     ///
     /// # Errors
-    /// [`Unavailable`] if it is no value of ours: unknown, and surely not done.
+    /// [`Trouble::Key`] if it is no value of ours: unknown, and surely not done.
     pub(super) fn stands(&self, epoch: &Epoch) -> Result<Standing, Unavailable> {
-        let unreadable = || Unavailable {
-            cause: "the key holds no claim that can be read".into(),
-            possible: None,
-        };
+        let unreadable = || Failure::OfKey("no claim of a known form".into()).unavailable();
         Ok(Value::parse(&self.value)
             .ok_or_else(unreadable)?
             .stands(epoch, self.left_ms))

@@ -123,7 +123,7 @@ impl RedisClaims {
                 return Ok(Some(held));
             }
         }
-        Err(Failure::Refused("the key came and went twice".into()))
+        Err(Failure::OfKey("it came and went twice".into()))
     }
 
     async fn read(&self, key: &EventKey) -> Result<Option<Held>, Failure> {

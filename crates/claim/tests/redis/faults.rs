@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookgate_claim::{Claim, Claims, Ownership, RedisMode, Sight};
+use hookgate_claim::{Claim, Claims, Ownership, RedisMode, Sight, Trouble};
 use hookgate_harness::{Fault, Proxy, RedisSentinel, RedisServer, Then};
 
 use super::{
@@ -20,6 +20,7 @@ async fn a_claim_whose_reply_stays_out_may_stand_and_is_released_by_its_lease() 
     proxy.set_for(b"NX", Fault::DropNextReply { then: Then::Silence });
     let unknown = unavailable(&claims, "evt_1").await;
     assert_eq!(unknown.cause, "no answer within 100ms");
+    assert_eq!(unknown.trouble, Trouble::Store);
     assert!(server.cli(&["GET", KEY]).starts_with("i:"), "it was applied");
 
     let possible = unknown.possible.expect("it may stand");

@@ -1,6 +1,6 @@
 //! The server answers, but not what a claim needs: unavailable with its short reason, and never done.
 
-use hookgate_claim::{Claim, Claims, Ownership, Sight};
+use hookgate_claim::{Claim, Claims, Ownership, Sight, Trouble};
 use hookgate_harness::{Fault, Proxy, RedisServer};
 
 use super::{AMPLE, TERMS, claims, key, on_one_connection, unavailable, url_of, won};
@@ -13,6 +13,7 @@ const GRANTS: &str = "~webhook:* +set +get +pttl +expire +del +eval +evalsha +in
 async fn check_refused(url: String, cause: &str) {
     let refused = unavailable(&claims(url, AMPLE), "evt_1").await;
     assert_eq!(refused.cause, cause);
+    assert_eq!(refused.trouble, Trouble::Store);
     assert!(refused.possible.is_none(), "nothing was stored");
     assert!(!format!("{refused:?} {refused}").contains("s3cret"));
 }
@@ -88,7 +89,11 @@ async fn a_loading_server_is_unavailable() {
     let claims = on_one_connection(url_of(&proxy), AMPLE);
     let loading = "-LOADING Redis is loading the dataset in memory\r\n";
     proxy.set_for(b"NX", Fault::ReplyWith(loading.repeat(2).into_bytes()));
-    assert_eq!(unavailable(&claims, "evt_1").await.cause, "LOADING");
+    let refused = unavailable(&claims, "evt_1").await;
+    assert_eq!(
+        (refused.trouble, refused.cause.as_str()),
+        (Trouble::Store, "LOADING")
+    );
     let _ = won(&claims, "evt_1").await;
 }
 
@@ -103,8 +108,30 @@ async fn a_key_of_another_type_is_unknown_and_not_done() {
         let unknown = unavailable(&claims, "evt_1").await;
         assert_eq!(unknown.cause, "WRONGTYPE");
         assert!(unknown.possible.is_none());
-        assert!(claims.look(&key("evt_1")).await.is_err());
+        assert_eq!(unknown.trouble, Trouble::Key);
+        let unseen = claims.look(&key("evt_1")).await.unwrap_err();
+        assert_eq!(unseen.trouble, Trouble::Key);
     }
+}
+
+#[tokio::test]
+async fn a_key_that_changed_its_type_under_a_claim_is_the_keys_trouble_at_every_step() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::start(server.addr()).await;
+    let claims = on_one_connection(url_of(&proxy), AMPLE);
+    let mut lease = won(&claims, "evt_1").await;
+    server.cli(&["DEL", KEY]);
+    server.cli(&["LPUSH", KEY, "x"]);
+    assert_eq!(claims.renew(&mut lease).await.unwrap_err().trouble, Trouble::Key);
+    assert_eq!(claims.finish(&lease).await.unwrap_err().trouble, Trouble::Key);
+    assert_eq!(claims.release(&lease).await.unwrap_err().trouble, Trouble::Key);
+
+    // Redis before 7.0 wraps a script's error into another.
+    let before_7 =
+        "-ERR Error running script (call to f_0): @user_script:1: WRONGTYPE Operation against a key\r\n";
+    proxy.set_for(b"EVALSHA", Fault::ReplyWith(before_7.into()));
+    assert_eq!(claims.release(&lease).await.unwrap_err().trouble, Trouble::Key);
+    assert_eq!(proxy.fault(), Fault::None);
 }
 
 #[tokio::test]
@@ -125,7 +152,9 @@ async fn a_value_that_cannot_be_read_is_unknown_and_not_done() {
         server.cli(&["SET", KEY, value]);
         let unknown = unavailable(&claims, "evt_1").await;
         assert!(unknown.possible.is_none(), "{value:?}");
-        assert!(claims.look(&key("evt_1")).await.is_err(), "{value:?}");
+        assert_eq!(unknown.trouble, Trouble::Key, "{value:?}");
+        let unseen = claims.look(&key("evt_1")).await.unwrap_err();
+        assert_eq!(unseen.trouble, Trouble::Key, "{value:?}");
         assert_eq!(server.cli(&["GET", KEY]), value, "what is not ours stays");
     }
     // What the ledger knows to be done may be said over anything.

@@ -1,5 +1,5 @@
 //! The claim store behind its breaker. Whatever goes wrong there becomes [`Unavailable`]: the ledger then
-//! decides alone.
+//! decides alone. Only what is wrong with the store as a whole counts for the breaker.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hookgate_claim::{
-    BadRedisUrl, Claim, Claims, Epoch, Lease, MemoryClaims, Ownership, RedisClaims, Sight, Terms, Unavailable,
+    BadRedisUrl, Claim, Claims, Epoch, Lease, MemoryClaims, Ownership, RedisClaims, Sight, Terms, Trouble,
+    Unavailable,
 };
 use hookgate_webhook::EventKey;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,9 @@ pub struct GuardedClaims {
     breaker: Arc<Breaker>,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
+    /// Unix seconds of the last warning of the store, and of a single key: neither hides the other.
     warned_at: AtomicU64,
+    warned_of_key_at: AtomicU64,
 }
 
 pub(super) fn open(config: &Config) -> Result<Option<Arc<dyn Claims>>, BadRedisUrl> {
@@ -45,7 +48,8 @@ impl GuardedClaims {
             breaker: Arc::default(),
             metrics,
             stop,
-            warned_at: AtomicU64::new(0),
+            warned_at: AtomicU64::default(),
+            warned_of_key_at: AtomicU64::default(),
         });
         tokio::spawn(Arc::clone(&guarded).first_probe());
         guarded
@@ -144,6 +148,7 @@ impl GuardedClaims {
     ) -> Result<T, Unavailable> {
         if self.breaker.is_open() {
             return Err(Unavailable {
+                trouble: Trouble::Store,
                 cause: "circuit open".to_owned(),
                 possible: None,
             });
@@ -153,8 +158,11 @@ impl GuardedClaims {
             Ok(_) => self.breaker.succeeded(),
             Err(unavailable) => {
                 self.warn(unavailable);
-                if self.breaker.failed() {
-                    self.recover();
+                match unavailable.trouble {
+                    // The store answered; one broken key must not close it to all others.
+                    Trouble::Key => self.breaker.succeeded(),
+                    Trouble::Store if self.breaker.failed() => self.recover(),
+                    Trouble::Store => {}
                 }
             }
         }
@@ -177,16 +185,53 @@ impl GuardedClaims {
     }
 
     fn warn(&self, unavailable: &Unavailable) {
+        let warned_at = match unavailable.trouble {
+            Trouble::Store => &self.warned_at,
+            Trouble::Key => &self.warned_of_key_at,
+        };
         let now = clock::since_epoch().as_secs();
-        let before = self.warned_at.load(Ordering::Relaxed);
+        let before = warned_at.load(Ordering::Relaxed);
         let due = now.saturating_sub(before) >= WARN_INTERVAL_SECONDS;
         if due
-            && self
-                .warned_at
+            && warned_at
                 .compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
         {
-            tracing::warn!(cause = %unavailable.cause, "the claim store cannot answer; deciding without it");
+            tracing::warn!(cause = %unavailable.cause, "{}; deciding without it", unavailable.trouble);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guarded() -> Arc<GuardedClaims> {
+        let claims = Arc::new(MemoryClaims::new(10, Epoch::default()));
+        let metrics = Arc::new(Metrics::new(std::iter::empty()).unwrap());
+        GuardedClaims::new(claims, metrics, CancellationToken::new())
+    }
+
+    async fn suffer(claims: &Arc<GuardedClaims>, trouble: Trouble) {
+        let unavailable = Unavailable {
+            trouble,
+            cause: String::new(),
+            possible: None,
+        };
+        let passed_on = claims.guard(async { Err::<(), _>(unavailable) }).await;
+        assert_eq!(passed_on.unwrap_err().trouble, trouble);
+    }
+
+    #[tokio::test]
+    async fn a_broken_key_does_not_close_the_store_to_others() {
+        let claims = guarded();
+        for _ in 0..10 {
+            suffer(&claims, Trouble::Key).await;
+        }
+        assert!(claims.is_up());
+        for _ in 0..3 {
+            suffer(&claims, Trouble::Store).await;
+        }
+        assert!(!claims.is_up());
     }
 }

@@ -42,7 +42,7 @@ fn measure(c: &mut Criterion, runtime: &tokio::runtime::Runtime, store: &str, cl
     });
     let done = fresh_key();
     runtime
-        .block_on(claims.mark_done(&done, TERMS.ttl))
+        .block_on(claims.mark_done(&done, TERMS.ttl, claims.epoch()))
         .expect("the store answers");
     group.bench_function("duplicate", |b| {
         b.to_async(runtime)

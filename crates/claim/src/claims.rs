@@ -181,13 +181,19 @@ pub trait Claims: Send + Sync + 'static {
     async fn finish(&self, lease: &Lease) -> Result<Ownership, Unavailable>;
 
     /// Marks done whoever owns the claim: for events that the ledger holds, where done is true anyway.
-    async fn mark_done(&self, key: &EventKey, ttl: Duration) -> Result<(), Unavailable>;
+    ///
+    /// `epoch` is that of the time before the ledger was asked. What it committed just before a promotion
+    /// may be missing on the new timeline, where a mark of the epoch of this call would still count.
+    async fn mark_done(&self, key: &EventKey, ttl: Duration, epoch: Epoch) -> Result<(), Unavailable>;
 
     /// Deletes the claim if it is still ours, so that the provider's next try runs at once.
     async fn release(&self, lease: &Lease) -> Result<Ownership, Unavailable>;
 
     /// Writes and reads a key of its own: whether the store would answer a claim now.
     async fn probe(&self) -> Result<(), Unavailable>;
+
+    /// The present epoch.
+    fn epoch(&self) -> Epoch;
 
     /// Sets the epoch from now on; earlier done marks of another epoch are void.
     fn set_epoch(&self, epoch: Epoch);

@@ -127,8 +127,8 @@ impl Claims for MemoryClaims {
         Ok(self.if_owned(lease, |now| Op::Put(Held::new(&lease.done_mark(), ttl, now))))
     }
 
-    async fn mark_done(&self, key: &EventKey, ttl: Duration) -> Result<(), Unavailable> {
-        let mark = Value::Done(**self.epoch.load()).to_string();
+    async fn mark_done(&self, key: &EventKey, ttl: Duration, epoch: Epoch) -> Result<(), Unavailable> {
+        let mark = Value::Done(epoch).to_string();
         let terms = Terms {
             ttl,
             lease: Duration::ZERO,
@@ -146,6 +146,10 @@ impl Claims for MemoryClaims {
     /// Memory always answers.
     async fn probe(&self) -> Result<(), Unavailable> {
         Ok(())
+    }
+
+    fn epoch(&self) -> Epoch {
+        **self.epoch.load()
     }
 
     fn set_epoch(&self, epoch: Epoch) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use hookgate_claim::{Claim, Terms, Unavailable};
+use hookgate_claim::{Claim, Epoch, Terms, Unavailable};
 use hookgate_ledger::{DeliveryId, NewEvent};
 use hookgate_signature::{Delivery, Keys, Verified};
 use hookgate_webhook::{Event, EventKey, Provider, SourceName};
@@ -98,6 +98,8 @@ impl Receiver {
 
     /// From claim to close.
     async fn see_through(&self, source: &Source, event: NewEvent) -> Received {
+        // Read before anything is stored: a done mark must not outlive the history that the event went into.
+        let epoch = self.stores.claims.as_ref().map(|claims| claims.epoch());
         let mut hold = match &self.stores.claims {
             None => Hold::Unclaimed,
             Some(claims) => match claims.claim(&event.key, source.terms).await {
@@ -114,8 +116,8 @@ impl Receiver {
             tracing::error!(event.key = %event.key, "handling {} panicked", event.key);
             Handled::Failed
         });
-        if let Some(claims) = &self.stores.claims {
-            self.close(claims, source, &event.key, hold, handled).await;
+        if let (Some(claims), Some(epoch)) = (&self.stores.claims, epoch) {
+            self.close(claims, source, &event.key, epoch, hold, handled).await;
         }
         self.count(event.key, handled)
     }
@@ -136,6 +138,7 @@ impl Receiver {
         claims: &Arc<GuardedClaims>,
         source: &Source,
         key: &EventKey,
+        epoch: Epoch,
         hold: Hold,
         handled: Handled,
     ) {
@@ -145,7 +148,7 @@ impl Receiver {
             (Handled::Accepted | Handled::Duplicate(DecidedBy::Ledger), _)
                 if self.stores.ledger.is_some() =>
             {
-                claims.mark_done(key, source.terms.ttl).await;
+                claims.mark_done(key, source.terms.ttl, epoch).await;
             }
             (Handled::Accepted, Hold::Ours(lease)) => claims.finish(&lease).await,
             (Handled::Accepted, Hold::Unknown(Some(possible))) => claims.finish_possible(&possible).await,

@@ -214,13 +214,13 @@ impl Claims for RedisClaims {
             .await
     }
 
-    async fn mark_done(&self, key: &EventKey, ttl: Duration) -> Result<(), Unavailable> {
+    async fn mark_done(&self, key: &EventKey, ttl: Duration, epoch: Epoch) -> Result<(), Unavailable> {
         let ttl = Terms {
             ttl,
             lease: Duration::ZERO,
         }
         .ttl_seconds();
-        let mark = Value::Done(**self.epoch.load()).to_string();
+        let mark = Value::Done(epoch).to_string();
         let mut set = redis::pipe();
         set.cmd("SET").arg(key.claim_key()).arg(mark).arg("EX").arg(ttl);
         let stored = async { self.lanes.send(&set).await?.stored() };
@@ -245,6 +245,10 @@ impl Claims for RedisClaims {
         commands.cmd("GET").arg(&self.probe_key);
         let echoed = async { self.lanes.send(&commands).await?.echoes(&token) };
         echoed.await.map_err(Failure::unavailable)
+    }
+
+    fn epoch(&self) -> Epoch {
+        **self.epoch.load()
     }
 
     fn set_epoch(&self, epoch: Epoch) {

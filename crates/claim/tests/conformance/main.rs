@@ -69,6 +69,7 @@ macro_rules! conformance {
         the_first_colon_parts_source_and_id
         a_probe_succeeds_and_claims_nothing
         a_done_mark_of_another_epoch_is_void
+        a_mark_of_the_epoch_before_a_promotion_is_void_after_it
     });)* };
     (@store $store:ident { $($property:ident)* }) => {
         mod $store {

@@ -96,7 +96,7 @@ pub(crate) async fn marking_done_needs_no_lease(claims: Arc<dyn Claims>) {
     let (fresh, claimed) = (key("evt_marked_fresh"), key("evt_marked_claimed"));
     let lease = won(&*claims, &claimed, TERMS).await;
     for key in [&fresh, &claimed] {
-        claims.mark_done(key, TERMS.ttl).await.unwrap();
+        claims.mark_done(key, TERMS.ttl, claims.epoch()).await.unwrap();
         assert!(matches!(claims.claim(key, TERMS).await.unwrap(), Claim::Done));
     }
     // The holder comes too late to undo what the ledger knows.
@@ -195,7 +195,7 @@ pub(crate) async fn a_probe_succeeds_and_claims_nothing(claims: Arc<dyn Claims>)
 
 pub(crate) async fn a_done_mark_of_another_epoch_is_void(claims: Arc<dyn Claims>) {
     let (done, claimed) = (key("evt_restored"), key("evt_claimed_before"));
-    claims.mark_done(&done, TERMS.ttl).await.unwrap();
+    claims.mark_done(&done, TERMS.ttl, claims.epoch()).await.unwrap();
     let before = won(&*claims, &claimed, TERMS).await;
 
     claims.set_epoch(Epoch {
@@ -214,4 +214,22 @@ pub(crate) async fn a_done_mark_of_another_epoch_is_void(claims: Arc<dyn Claims>
     ));
     assert_eq!(claims.finish(&before).await.unwrap(), Ownership::Kept);
     assert_eq!(claims.look(&claimed).await.unwrap(), Sight::Free);
+}
+
+pub(crate) async fn a_mark_of_the_epoch_before_a_promotion_is_void_after_it(claims: Arc<dyn Claims>) {
+    let key = key("evt_promoted");
+    let before = claims.epoch();
+    let promoted = Epoch {
+        timeline: before.timeline + 1,
+        ..before
+    };
+    claims.set_epoch(promoted);
+    assert_eq!(claims.epoch(), promoted);
+
+    claims.mark_done(&key, TERMS.ttl, before).await.unwrap();
+    assert_eq!(claims.look(&key).await.unwrap(), Sight::Free);
+    won(&*claims, &key, TERMS).await;
+
+    claims.mark_done(&key, TERMS.ttl, promoted).await.unwrap();
+    assert!(matches!(claims.claim(&key, TERMS).await.unwrap(), Claim::Done));
 }

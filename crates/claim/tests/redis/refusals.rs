@@ -51,7 +51,10 @@ async fn a_user_with_the_documented_grants_can_do_everything() {
     assert_eq!(server.cli(&["PERSIST", KEY]), "1");
     assert!(won(&claims, "evt_1").await.taken_over);
     assert_eq!(claims.finish(&lease).await.unwrap(), Ownership::Lost);
-    claims.mark_done(&key("evt_1"), TERMS.ttl).await.unwrap();
+    claims
+        .mark_done(&key("evt_1"), TERMS.ttl, claims.epoch())
+        .await
+        .unwrap();
     assert_eq!(claims.look(&key("evt_1")).await.unwrap(), Sight::Done);
     claims.probe().await.unwrap();
     assert_eq!(claims.eviction_policy().await.as_deref(), Some("noeviction"));
@@ -158,7 +161,10 @@ async fn a_value_that_cannot_be_read_is_unknown_and_not_done() {
         assert_eq!(server.cli(&["GET", KEY]), value, "what is not ours stays");
     }
     // What the ledger knows to be done may be said over anything.
-    claims.mark_done(&key("evt_1"), TERMS.ttl).await.unwrap();
+    claims
+        .mark_done(&key("evt_1"), TERMS.ttl, claims.epoch())
+        .await
+        .unwrap();
     assert!(matches!(
         claims.claim(&key("evt_1"), TERMS).await.unwrap(),
         Claim::Done

@@ -70,7 +70,10 @@ async fn every_step_is_one_round_trip() {
         Claim::Done
     ));
     one_more("claim of what is done");
-    claims.mark_done(&key("evt_1"), TERMS.ttl).await.unwrap();
+    claims
+        .mark_done(&key("evt_1"), TERMS.ttl, claims.epoch())
+        .await
+        .unwrap();
     one_more("done mark");
     let _ = claims.release(&lease).await.unwrap();
     one_more("release");
@@ -126,7 +129,10 @@ async fn a_done_mark_lives_for_seven_days() {
     let claims = claims(server.url(), AMPLE);
     let finished = won(&claims, "evt_finished").await;
     assert_eq!(claims.finish(&finished).await.unwrap(), Ownership::Kept);
-    claims.mark_done(&key("evt_marked"), TERMS.ttl).await.unwrap();
+    claims
+        .mark_done(&key("evt_marked"), TERMS.ttl, claims.epoch())
+        .await
+        .unwrap();
     for id in ["evt_finished", "evt_marked"] {
         let key = format!("webhook:stripe:{id}");
         assert_eq!(server.cli(&["GET", &key]), "d:0-0");

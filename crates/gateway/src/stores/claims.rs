@@ -86,10 +86,15 @@ impl GuardedClaims {
         }
     }
 
-    /// Marks done whoever owns the claim.
-    pub async fn mark_done(self: &Arc<Self>, key: &EventKey, ttl: Duration) {
+    /// The present epoch, to be kept from before the claim until [`Self::mark_done`].
+    pub fn epoch(&self) -> Epoch {
+        self.claims.epoch()
+    }
+
+    /// Marks done whoever owns the claim, under the epoch in which the event's path began.
+    pub async fn mark_done(self: &Arc<Self>, key: &EventKey, ttl: Duration, epoch: Epoch) {
         // A missing mark costs one question to the ledger later; it cannot change this answer.
-        let _ = self.guard(self.claims.mark_done(key, ttl)).await;
+        let _ = self.guard(self.claims.mark_done(key, ttl, epoch)).await;
     }
 
     /// Deletes the claim if still ours.

@@ -76,7 +76,16 @@ impl Worker {
         let lease = self.delivery_timeout + LEASE_MARGIN;
         let jobs = self
             .ledger
-            .fetch(Fetch { limit, lease })
+            .fetch(Fetch {
+                sources: self
+                    .sinks
+                    .keys()
+                    .filter_map(|name| hookgate_webhook::SourceName::parse(name).ok())
+                    .collect(),
+                limit,
+                bytes_max: 32 << 20,
+                lease,
+            })
             .await
             .unwrap_or_else(|error| {
                 tracing::debug!(%error, "nothing was fetched");

@@ -56,6 +56,11 @@ pub(crate) fn count(number: i64) -> sqlx::Result<u32> {
     u32::try_from(number).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }
 
+/// A bound as databases count; none counts further.
+pub(crate) fn signed(bound: u64) -> i64 {
+    i64::try_from(bound).unwrap_or(i64::MAX)
+}
+
 /// An id as SQLite gives it.
 pub(crate) fn id(stored: &[u8]) -> sqlx::Result<DeliveryId> {
     bytes(stored).map(DeliveryId::from_bytes)

@@ -1,10 +1,11 @@
 //! What goes into the ledger and what comes out, in the words of the domain.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hookgate_webhook::{EventKey, Field, Mode, ProviderTime};
+use hookgate_webhook::{EventKey, Field, Mode, ProviderTime, SourceName};
 
 /// How the event is handled: by a worker later, or by a POST before the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,10 +209,15 @@ pub struct Job {
 }
 
 /// Which rows a worker wants.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Fetch {
+    /// Only rows of these sources: those that the worker has a consumer for. Others stay for workers that
+    /// know them.
+    pub sources: Arc<[SourceName]>,
     /// At most so many.
     pub limit: u32,
+    /// Bodies of at most so many bytes together; but always one row, however large.
+    pub bytes_max: u64,
     /// How long the lease lasts without a heartbeat.
     pub lease: Duration,
 }

@@ -103,7 +103,7 @@ impl Ledger for PostgresLedger {
 
     async fn fetch(&self, want: Fetch) -> Result<Vec<Job>, LedgerError> {
         self.sessions
-            .run(&want, |conn, want| queue::fetch(conn, *want).boxed())
+            .run(&want, |conn, want| queue::fetch(conn, want).boxed())
             .await
     }
 

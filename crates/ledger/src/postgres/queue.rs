@@ -3,32 +3,38 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use hookgate_webhook::SourceName;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
-use crate::columns::{count, key};
+use crate::columns::{count, key, signed};
 use crate::run::never_retrying;
 use crate::{DeliveryId, Fetch, Job, Lease, Settled, headers};
 
 /// Rows freed by one statement; few enough that it holds no lock for long.
 pub(super) const RESCUED_AT_ONCE: u64 = 500;
 
-/// Rows that another worker is taking are skipped, so workers never wait for each other. Every row gets an
-/// owner of its own.
+/// Rows that another worker is taking are skipped, so workers never wait for each other. The length of a body
+/// is known without reading it. Every row gets an owner of its own.
 const FETCH: &str = "
     WITH due AS (
-        SELECT source, event_id FROM webhook_events
-        WHERE state IN ('queued', 'parked') AND next_attempt_at <= now()
+        SELECT source, event_id, next_attempt_at, octet_length(body) AS bytes FROM webhook_events
+        WHERE state IN ('queued', 'parked') AND next_attempt_at <= now() AND source = ANY ($3)
         ORDER BY next_attempt_at
         LIMIT $1
         FOR UPDATE SKIP LOCKED
+    ), summed AS (
+        SELECT source, event_id, row_number() OVER so_far AS place, sum(bytes) OVER so_far AS bytes
+        FROM due
+        WINDOW so_far AS (ORDER BY next_attempt_at, source, event_id)
     ), leased AS (
         UPDATE webhook_events AS e
         SET state = 'running', attempts = e.attempts + 1, tries = e.tries + 1,
             lease_owner = uuid_send(gen_random_uuid()), leased_at = now(),
             lease_until = now() + make_interval(secs => $2)
-        FROM due
-        WHERE e.source = due.source AND e.event_id = due.event_id
+        FROM summed
+        WHERE e.source = summed.source AND e.event_id = summed.event_id
+          AND (summed.place = 1 OR summed.bytes <= $4)
         RETURNING e.*
     )
     SELECT source, event_id, lease_owner, attempts, generation, tries, provider, event_type, headers, body
@@ -65,10 +71,12 @@ const RESCUE: &str = "
     SELECT source, event_id, generation, attempts, lease_owner, leased_at, 'lost', last_error FROM freed";
 
 /// Leases what is due, oldest first.
-pub(super) async fn fetch(conn: &mut PgConnection, want: Fetch) -> sqlx::Result<Vec<Job>> {
+pub(super) async fn fetch(conn: &mut PgConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
     let rows = sqlx::query(FETCH)
         .bind(i64::from(want.limit))
         .bind(want.lease.as_secs_f64())
+        .bind(want.sources.iter().map(SourceName::as_str).collect::<Vec<_>>())
+        .bind(signed(want.bytes_max))
         .fetch_all(conn)
         .await?;
     rows.iter().map(job).collect()

@@ -121,7 +121,7 @@ impl Ledger for SqliteLedger {
 
     async fn fetch(&self, want: Fetch) -> Result<Vec<Job>, LedgerError> {
         self.writer
-            .run(&want, |conn, want| queue::fetch(conn, *want).boxed())
+            .run(&want, |conn, want| queue::fetch(conn, want).boxed())
             .await
     }
 

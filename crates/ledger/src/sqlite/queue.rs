@@ -3,24 +3,33 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use hookgate_webhook::SourceName;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection, Row, SqliteConnection};
 
-use crate::columns::{count, id, key, milliseconds};
+use crate::columns::{count, id, key, milliseconds, signed};
 use crate::run::never_retrying;
 use crate::{Fetch, Job, Lease, Settled, headers};
 
-/// One statement that writes from its start, so no two workers take one row. Every row gets an owner of its
-/// own.
+/// One statement that writes from its start, so no two workers take one row. The length of a body is known
+/// without reading it. Every row gets an owner of its own.
 const FETCH: &str = "
+    WITH due AS (
+        SELECT rowid AS row, next_attempt_at, octet_length(body) AS bytes
+        FROM webhook_events INDEXED BY webhook_events_due
+        WHERE state IN ('queued', 'parked') AND next_attempt_at <= (SELECT now FROM clock)
+          AND source IN (SELECT value FROM json_each($3))
+        ORDER BY next_attempt_at
+        LIMIT $1
+    ), summed AS (
+        SELECT row, row_number() OVER so_far AS place, sum(bytes) OVER so_far AS bytes
+        FROM due
+        WINDOW so_far AS (ORDER BY next_attempt_at, row)
+    )
     UPDATE webhook_events
     SET state = 'running', attempts = attempts + 1, tries = tries + 1, lease_owner = randomblob(16),
         leased_at = (SELECT now FROM clock), lease_until = (SELECT now FROM clock) + $2
-    WHERE rowid IN (
-        SELECT rowid FROM webhook_events
-        WHERE state IN ('queued', 'parked') AND next_attempt_at <= (SELECT now FROM clock)
-        ORDER BY next_attempt_at
-        LIMIT $1)
+    WHERE rowid IN (SELECT row FROM summed WHERE place = 1 OR bytes <= $4)
     RETURNING source, event_id, lease_owner, attempts, generation, tries, provider, event_type, headers, body,
               next_attempt_at";
 
@@ -49,10 +58,12 @@ const RESCUE: &str = "
 const LOST_RUN: &str = "the run did not end: its process stopped or was cut off";
 
 /// Leases what is due, oldest first.
-pub(super) async fn fetch(conn: &mut SqliteConnection, want: Fetch) -> sqlx::Result<Vec<Job>> {
+pub(super) async fn fetch(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
     let mut rows = sqlx::query(FETCH)
         .bind(want.limit)
         .bind(milliseconds(want.lease))
+        .bind(serde_json::Value::from_iter(want.sources.iter().map(SourceName::as_str)).to_string())
+        .bind(signed(want.bytes_max))
         .fetch_all(conn)
         .await?;
     rows.sort_by_key(|row| row.get::<i64, _>("next_attempt_at"));

@@ -118,7 +118,10 @@ async fn a_forward_that_nobody_sends_again_survives_its_owner(db: Database) {
         provider: "github",
         ..event("evt_1")
     };
-    assert!(matches!(ledger.begin(&github, SHORT).await.unwrap(), Begun::Run(_)));
+    assert!(matches!(
+        ledger.begin(&github, SHORT).await.unwrap(),
+        Begun::Run(_)
+    ));
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
     assert_eq!(ledger.rescue(1).await.unwrap(), 1);
     assert_eq!(fetch_one(&*ledger, LONG).await.lease.attempt, 2);

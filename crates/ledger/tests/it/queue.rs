@@ -8,11 +8,13 @@ use hookgate_ledger::{Effects, Fetch, Outcome, Queue, Settled, State};
 
 use crate::database::{Database, until};
 use crate::on_both;
-use crate::sample::{LONG, SHORT, event, fetch, fetch_one, key};
+use crate::sample::{LONG, SHORT, all, event, fetch, fetch_one, key, source, with_body};
 
 on_both!(
     the_oldest_due_is_fetched_first_and_only_once,
     workers_that_fetch_at_once_share_nothing,
+    events_of_other_sources_wait_for_a_worker_that_knows_them,
+    bodies_are_fetched_by_their_bytes_but_always_one,
     a_heartbeat_keeps_the_lease,
     an_event_of_a_dead_worker_is_queued_again,
     an_event_that_kills_its_workers_dies,
@@ -39,7 +41,7 @@ async fn the_oldest_due_is_fetched_first_and_only_once(db: Database) {
     let first = ledger
         .fetch(Fetch {
             limit: 1,
-            lease: LONG,
+            ..all(LONG)
         })
         .await
         .unwrap();
@@ -61,9 +63,9 @@ async fn workers_that_fetch_at_once_share_nothing(db: Database) {
     .await;
     let want = Fetch {
         limit: 8,
-        lease: LONG,
+        ..all(LONG)
     };
-    let fetches = (0..12).map(|n| workers[n % 4].fetch(want));
+    let fetches = (0..12).map(|n| workers[n % 4].fetch(want.clone()));
     let mut jobs: Vec<_> = join_all(fetches)
         .await
         .into_iter()
@@ -74,6 +76,76 @@ async fn workers_that_fetch_at_once_share_nothing(db: Database) {
     let distinct: HashSet<_> = jobs.iter().map(|job| job.lease.key.clone()).collect();
     let owners: HashSet<_> = jobs.iter().map(|job| job.lease.owner).collect();
     assert_eq!((jobs.len(), distinct.len(), owners.len()), (48, 48, 48));
+}
+
+/// As while versions change: the newest replica receives for a source that this worker has never heard of.
+async fn events_of_other_sources_wait_for_a_worker_that_knows_them(db: Database) {
+    let ledger = db.ledger().await;
+    let mut foreign = event("evt_1");
+    foreign.key.source = source("new");
+    let _ = ledger.append(foreign.clone(), Queue::ForWorker).await.unwrap();
+    let _ = ledger.append(event("evt_1"), Queue::ForWorker).await.unwrap();
+    assert_eq!(fetch_one(&*ledger, LONG).await.lease.key, key("evt_1"));
+    assert!(fetch(&*ledger, LONG).await.is_empty());
+    let untouched = ledger.entry(&foreign.key).await.unwrap().unwrap();
+    assert_eq!((untouched.state, untouched.attempts), (State::Queued, 0));
+
+    let nothing = Fetch {
+        sources: [].into(),
+        ..all(LONG)
+    };
+    assert!(ledger.fetch(nothing).await.unwrap().is_empty());
+    let both = Fetch {
+        sources: [source("stripe"), source("new")].into(),
+        ..all(LONG)
+    };
+    let jobs = ledger.fetch(both).await.unwrap();
+    assert_eq!(jobs.len(), 1);
+    assert_eq!((&jobs[0].lease.key, jobs[0].tries), (&foreign.key, 1));
+}
+
+async fn bodies_are_fetched_by_their_bytes_but_always_one(db: Database) {
+    let ledger = db.ledger().await;
+    // One after the other, so that they are due in this order; at the same moment, two may change places.
+    for (id, bytes) in [
+        ("evt_a", 300),
+        ("evt_b", 40),
+        ("evt_c", 60),
+        ("evt_d", 0),
+        ("evt_e", 1),
+    ] {
+        let event = with_body(id, vec![b'x'; bytes]);
+        let _ = ledger.append(event, Queue::ForWorker).await.unwrap();
+        let due = if matches!(db, Database::Sqlite { .. }) {
+            "(SELECT now - 1000 + max(rowid) FROM clock, webhook_events)"
+        } else {
+            "now() - interval '1 s' + (SELECT count(*) FROM webhook_events) * interval '1 ms'"
+        };
+        let sql = "UPDATE webhook_events SET next_attempt_at =";
+        db.run(&format!("{sql} {due} WHERE event_id = '{id}'")).await;
+    }
+    let want = Fetch {
+        bytes_max: 100,
+        ..all(LONG)
+    };
+    let mut fetched = Vec::new();
+    for _ in 0..4 {
+        let jobs = ledger.fetch(want.clone()).await.unwrap();
+        fetched.push(
+            jobs.into_iter()
+                .map(|job| job.lease.key.id.to_string())
+                .collect::<Vec<_>>(),
+        );
+    }
+    assert_eq!(
+        fetched,
+        [
+            vec!["evt_a"],
+            vec!["evt_b", "evt_c", "evt_d"],
+            vec!["evt_e"],
+            vec![]
+        ]
+    );
 }
 
 async fn a_heartbeat_keeps_the_lease(db: Database) {
@@ -170,7 +242,7 @@ async fn depth_counts_what_is_not_finished(db: Database) {
     let jobs = ledger
         .fetch(Fetch {
             limit: 2,
-            lease: LONG,
+            ..all(LONG)
         })
         .await
         .unwrap();

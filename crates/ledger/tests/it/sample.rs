@@ -13,9 +13,13 @@ pub(crate) const LONG: Duration = Duration::from_secs(600);
 /// A lease that ends at once; wait until the ledger says so.
 pub(crate) const SHORT: Duration = Duration::from_millis(1);
 
+pub(crate) fn source(name: &str) -> SourceName {
+    SourceName::parse(name).unwrap()
+}
+
 pub(crate) fn key(id: &str) -> EventKey {
     EventKey {
-        source: SourceName::parse("stripe").unwrap(),
+        source: source("stripe"),
         id: EventId::parse(id).unwrap(),
     }
 }
@@ -60,9 +64,19 @@ pub(crate) fn copy_in(state: State) -> Appended {
     }
 }
 
+/// What a worker of the one source wants: up to 100 jobs.
+pub(crate) fn all(lease: Duration) -> Fetch {
+    Fetch {
+        sources: [source("stripe")].into(),
+        limit: 100,
+        bytes_max: 1 << 20,
+        lease,
+    }
+}
+
 /// Fetches up to 100 jobs.
 pub(crate) async fn fetch(ledger: &dyn Ledger, lease: Duration) -> Vec<Job> {
-    ledger.fetch(Fetch { limit: 100, lease }).await.unwrap()
+    ledger.fetch(all(lease)).await.unwrap()
 }
 
 /// Fetches the one job that is due.

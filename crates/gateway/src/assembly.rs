@@ -131,7 +131,11 @@ impl Parts<'_> {
                     .ledger
                     .clone()
                     .expect("the configuration refuses an inbox without a ledger");
-                Ok(Handler::Inbox(Inbox::new(ledger, source.target.is_some())))
+                Ok(Handler::Inbox(Inbox::new(
+                    ledger,
+                    source.target.is_some(),
+                    Arc::clone(self.metrics),
+                )))
             }
             HandlerKind::Forward => Ok(Handler::Forward(Box::new(Forward {
                 target: self

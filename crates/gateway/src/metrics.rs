@@ -35,6 +35,9 @@ pub const TRANSPORT_REASONS: [&str; 5] = [
     "unsupported_encoding",
 ];
 
+/// Why the body of an event was left aside: its id came before, with another one.
+pub const OTHER_BODY: &str = "other_body";
+
 /// Statuses that the public listener answers.
 const STATUSES: [&str; 11] = [
     "200", "400", "401", "404", "405", "408", "409", "413", "415", "500", "503",
@@ -205,7 +208,11 @@ impl Metrics {
                 continue;
             }
             touch(&self.duplicates_skipped, source, DECIDERS);
-            touch(&self.ignored, source, Dropped::REASONS);
+            touch(
+                &self.ignored,
+                source,
+                Dropped::REASONS.into_iter().chain([OTHER_BODY]),
+            );
             touch(&self.attempts, source, ATTEMPT_OUTCOMES);
             for counter in [&self.twins_shadow, &self.replays_suspected, &self.claim_fallbacks] {
                 counter.with_label_values(&[source]);

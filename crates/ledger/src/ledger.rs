@@ -86,7 +86,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// Looks at one row.
     async fn entry(&self, key: &EventKey) -> Result<Option<Entry>, LedgerError>;
 
-    /// Rows per state that are not finished, and the age of the oldest that is due: for gauges.
+    /// Rows per state that are not finished, and the age of the oldest that is due: for gauges. Counts stop at
+    /// 100,000, with `queued` and `parked` counted together: a gauge that stands there means "or more".
     async fn depth(&self) -> Result<(BTreeMap<State, u64>, Duration), LedgerError>;
 
     /// Whether it would answer now.

@@ -13,6 +13,8 @@ mod headers;
 mod ledger;
 mod postgres;
 mod records;
+mod redacted;
+mod rows;
 mod run;
 mod sessions;
 mod sqlite;
@@ -22,6 +24,6 @@ pub use ledger::{Ledger, Limits};
 pub use postgres::PostgresLedger;
 pub use records::{
     Appended, Begun, DeliveryId, Effects, Entry, Fetch, Job, Lease, NewEvent, OnFailure, OutboxRow, Outcome,
-    Path, Queue, Settled, State, StoredHeaders,
+    Path, Queue, Settled, State, Stored, StoredHeaders,
 };
 pub use sqlite::SqliteLedger;

@@ -105,7 +105,7 @@ impl DeliveryId {
 pub type StoredHeaders = Vec<(Box<str>, Vec<u8>)>;
 
 /// A row to be appended or begun.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NewEvent {
     /// Identity.
     pub key: EventKey,
@@ -169,12 +169,33 @@ pub enum Appended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Begun {
-    /// Ours to run under this lease.
-    Run(Lease),
+    /// Ours to run.
+    Run {
+        /// The right to do so.
+        lease: Lease,
+        /// What the row came with, if that was another body. The first one wins: this is to be run.
+        first: Option<Box<Stored>>,
+    },
     /// Another copy runs; its lease has not ended.
     Running,
-    /// Finished, or durably somebody's: `done`, `queued`, `dead`, `discarded`, `twin` or `parked`.
-    Settled(State),
+    /// Finished, or durably somebody's.
+    Settled {
+        /// `done`, `queued`, `dead`, `discarded`, `twin` or `parked`.
+        state: State,
+        /// Whether the stored body is the same; the first one wins either way.
+        same_body: bool,
+    },
+}
+
+/// The stored side of an event that came again with another body.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// The provider's type.
+    pub event_type: Option<Field>,
+    /// Headers worth keeping.
+    pub headers: StoredHeaders,
+    /// The raw bytes.
+    pub body: Bytes,
 }
 
 /// The right to settle one run. A late owner changes nothing.
@@ -191,7 +212,7 @@ pub struct Lease {
 }
 
 /// A leased event with everything a target needs.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Job {
     /// The right to settle it.
     pub lease: Lease,
@@ -258,7 +279,7 @@ pub struct Effects {
 }
 
 /// A follow-up job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OutboxRow {
     /// Who is to get it, e.g. the name of a target.
     pub target: String,

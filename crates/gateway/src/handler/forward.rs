@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_claim::{Claim, Terms};
-use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, State};
+use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, State, Stored};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::{DecidedBy, Handled, Hold, Waited, Waiters, Witness};
+use super::{DecidedBy, Handled, Hold, Waited, Waiters, Witness, note_other_body};
 use crate::config::WithoutStore;
 use crate::metrics::{Metrics, observe};
 use crate::stores::Stores;
@@ -92,9 +92,21 @@ impl Forward {
             return self.run_by_claim(event, hold).await;
         };
         match ledger.begin(event, self.terms.lease).await {
-            Ok(Begun::Run(lease)) => Some(self.run(event, hold, &lease).await),
+            Ok(Begun::Run { lease, first: None }) => Some(self.run(event, hold, &lease).await),
+            Ok(Begun::Run {
+                lease,
+                first: Some(first),
+            }) => {
+                note_other_body(&self.metrics, &event.key);
+                Some(self.run(&as_first(event, *first), hold, &lease).await)
+            }
             Ok(Begun::Running) => None,
-            Ok(Begun::Settled(_)) => Some(Handled::Duplicate(DecidedBy::Ledger)),
+            Ok(Begun::Settled { same_body, .. }) => {
+                if !same_body {
+                    note_other_body(&self.metrics, &event.key);
+                }
+                Some(Handled::Duplicate(DecidedBy::Ledger))
+            }
             Err(error) => {
                 tracing::debug!(event.key = %event.key, %error, "{} was not begun", event.key);
                 Some(Handled::Unavailable)
@@ -237,5 +249,15 @@ impl Forward {
                 *hold = Hold::Others;
             }
         }
+    }
+}
+
+/// The event as it came first.
+fn as_first(event: &NewEvent, first: Stored) -> NewEvent {
+    NewEvent {
+        event_type: first.event_type,
+        headers: first.headers,
+        body: first.body,
+        ..event.clone()
     }
 }

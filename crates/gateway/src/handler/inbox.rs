@@ -5,24 +5,30 @@ use std::sync::Arc;
 
 use hookgate_ledger::{Appended, LedgerError, NewEvent, Queue};
 
-use super::{DecidedBy, Handled};
+use super::{DecidedBy, Handled, note_other_body};
+use crate::metrics::Metrics;
 use crate::stores::GuardedLedger;
 
 /// Appends events to the ledger.
 pub struct Inbox {
     ledger: Arc<GuardedLedger>,
     queue: Queue,
+    metrics: Arc<Metrics>,
 }
 
 impl Inbox {
     /// Without a consumer, events are kept as finished: they can be replayed when there is one.
-    pub fn new(ledger: Arc<GuardedLedger>, has_consumer: bool) -> Self {
+    pub fn new(ledger: Arc<GuardedLedger>, has_consumer: bool, metrics: Arc<Metrics>) -> Self {
         let queue = if has_consumer {
             Queue::ForWorker
         } else {
             Queue::Finished("no_consumer")
         };
-        Self { ledger, queue }
+        Self {
+            ledger,
+            queue,
+            metrics,
+        }
     }
 
     pub(super) async fn handle(&self, event: &NewEvent) -> Handled {
@@ -30,7 +36,7 @@ impl Inbox {
             Ok(Appended::Accepted) => Handled::Accepted,
             Ok(Appended::Duplicate { same_body, .. }) => {
                 if !same_body {
-                    tracing::warn!(event.key = %event.key, "{} came again with another body; the first one is kept", event.key);
+                    note_other_body(&self.metrics, &event.key);
                 }
                 Handled::Duplicate(DecidedBy::Ledger)
             }

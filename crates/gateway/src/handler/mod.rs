@@ -7,10 +7,13 @@ mod waiting;
 
 use hookgate_claim::Lease;
 use hookgate_ledger::NewEvent;
+use hookgate_webhook::EventKey;
 
 pub use forward::Forward;
 pub use inbox::Inbox;
 pub use waiting::{Waited, Waiters, Witness};
+
+use crate::metrics::{Metrics, OTHER_BODY};
 
 /// How a source's events are handled.
 pub enum Handler {
@@ -68,4 +71,13 @@ impl Handler {
             Self::Forward(forward) => forward.handle(event, hold).await,
         }
     }
+}
+
+/// An id came again with another body. The first one is kept; the operator should know.
+fn note_other_body(metrics: &Metrics, key: &EventKey) {
+    tracing::warn!(event.key = %key, "{key} came again with another body; the first one is kept");
+    metrics
+        .ignored
+        .with_label_values(&[key.source.as_str(), OTHER_BODY])
+        .inc();
 }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use hookgate_webhook::EventKey;
 use sqlx::PgConnection;
 
-use crate::columns::{count, state};
-use crate::{Begun, Lease, NewEvent, State, headers};
+use crate::rows::Met;
+use crate::{Begun, NewEvent, headers};
 
 /// Inserts the row as running, or takes over one that failed or whose owner let its lease end. A row that a
 /// worker runs is never taken. The lease counts from when the row is ours, not from when we began to wait.
@@ -24,19 +23,24 @@ const BEGIN: &str = "
         lease_until = clock_timestamp() + make_interval(secs => $13)
     WHERE held.state = 'failed'
        OR (held.path = 'forward' AND held.state = 'running' AND held.lease_until < now())
-    RETURNING attempts, generation";
+    RETURNING state, lease_owner, attempts::bigint, generation::bigint, body_sha256 = $10 AS same_body,
+              event_type, headers, CASE WHEN body_sha256 <> $10 THEN body END AS first_body";
 
 const LOOK: &str = "
-    SELECT state, lease_owner, attempts, generation FROM webhook_events
+    SELECT state, lease_owner, attempts::bigint, generation::bigint, body_sha256 = $4 AS same_body,
+           event_type, headers,
+           CASE WHEN lease_owner = $3 AND body_sha256 <> $4 THEN body END AS first_body
+    FROM webhook_events
     WHERE source = $1 AND event_id = $2";
 
 /// Begins; the owner is the delivery itself, so that a repetition knows its own run.
 pub(super) async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Begun> {
     loop {
-        if let Some((attempts, generation)) = insert(conn, event, lease).await? {
-            return Ok(Begun::Run(own(event, attempts, generation)?));
-        }
-        if let Some(begun) = look(conn, event).await? {
+        let met = match insert(conn, event, lease).await? {
+            Some(ours) => Some(ours),
+            None => look(conn, event).await?,
+        };
+        if let Some(begun) = met.map(|met| met.by(event)).transpose()?.flatten() {
             return Ok(begun);
         }
         // Freed or gone between the two statements: ask again. The caller's limit ends this.
@@ -44,11 +48,7 @@ pub(super) async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Dura
     }
 }
 
-async fn insert(
-    conn: &mut PgConnection,
-    event: &NewEvent,
-    lease: Duration,
-) -> sqlx::Result<Option<(i32, i32)>> {
+async fn insert(conn: &mut PgConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Option<Met>> {
     sqlx::query_as(BEGIN)
         .bind(event.key.source.as_str())
         .bind(event.key.id.as_str())
@@ -67,38 +67,12 @@ async fn insert(
         .await
 }
 
-/// What the row says to one that did not get it. `None`: it may be had now.
-async fn look(conn: &mut PgConnection, event: &NewEvent) -> sqlx::Result<Option<Begun>> {
-    let EventKey { source, id } = &event.key;
-    type Found = (String, Option<[u8; 16]>, i32, i32);
-    let found: Option<Found> = sqlx::query_as(LOOK)
-        .bind(source.as_str())
-        .bind(id.as_str())
+async fn look(conn: &mut PgConnection, event: &NewEvent) -> sqlx::Result<Option<Met>> {
+    sqlx::query_as(LOOK)
+        .bind(event.key.source.as_str())
+        .bind(event.key.id.as_str())
+        .bind(event.delivery.to_bytes())
+        .bind(event.body_sha256)
         .fetch_optional(conn)
-        .await?;
-    let Some((name, owner, attempts, generation)) = found else {
-        return Ok(None);
-    };
-    Ok(match state(&name)? {
-        State::Failed => None,
-        State::Running if owner == Some(event.delivery.to_bytes()) => {
-            Some(Begun::Run(own(event, attempts, generation)?))
-        }
-        State::Running => Some(Begun::Running),
-        settled @ (State::Queued
-        | State::Done
-        | State::Dead
-        | State::Discarded
-        | State::Parked
-        | State::Twin) => Some(Begun::Settled(settled)),
-    })
-}
-
-fn own(event: &NewEvent, attempts: i32, generation: i32) -> sqlx::Result<Lease> {
-    Ok(Lease {
-        key: event.key.clone(),
-        owner: event.delivery,
-        attempt: count(attempts.into())?,
-        generation: count(generation.into())?,
-    })
+        .await
 }

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use hookgate_webhook::SourceName;
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 
-use crate::columns::{count, key, signed};
+use crate::columns::signed;
+use crate::rows::Leased;
 use crate::run::never_retrying;
-use crate::{DeliveryId, Fetch, Job, Lease, Settled, headers};
+use crate::{Fetch, Job, Lease, Settled};
 
 /// Rows freed by one statement; few enough that it holds no lock for long.
 pub(super) const RESCUED_AT_ONCE: u64 = 500;
@@ -37,7 +36,8 @@ const FETCH: &str = "
           AND (summed.place = 1 OR summed.bytes <= $4)
         RETURNING e.*
     )
-    SELECT source, event_id, lease_owner, attempts, generation, tries, provider, event_type, headers, body
+    SELECT source, event_id, lease_owner, attempts::bigint, generation::bigint, tries::bigint,
+           provider, event_type, headers, body
     FROM leased
     ORDER BY next_attempt_at";
 
@@ -72,31 +72,14 @@ const RESCUE: &str = "
 
 /// Leases what is due, oldest first.
 pub(super) async fn fetch(conn: &mut PgConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
-    let rows = sqlx::query(FETCH)
+    let rows: Vec<Leased> = sqlx::query_as(FETCH)
         .bind(i64::from(want.limit))
         .bind(want.lease.as_secs_f64())
         .bind(want.sources.iter().map(SourceName::as_str).collect::<Vec<_>>())
         .bind(signed(want.bytes_max))
         .fetch_all(conn)
         .await?;
-    rows.iter().map(job).collect()
-}
-
-fn job(row: &PgRow) -> sqlx::Result<Job> {
-    let lease = Lease {
-        key: key(row.try_get("source")?, row.try_get("event_id")?)?,
-        owner: DeliveryId::from_bytes(row.try_get("lease_owner")?),
-        attempt: count(row.try_get::<i32, _>("attempts")?.into())?,
-        generation: count(row.try_get::<i32, _>("generation")?.into())?,
-    };
-    Ok(Job {
-        lease,
-        provider: row.try_get("provider")?,
-        event_type: row.try_get("event_type")?,
-        tries: count(row.try_get::<i32, _>("tries")?.into())?,
-        headers: headers::read(row.try_get("headers")?)?,
-        body: Bytes::from(row.try_get::<Vec<u8>, _>("body")?),
-    })
+    rows.into_iter().map(Leased::job).collect()
 }
 
 /// Extends a lease, never shortens it.

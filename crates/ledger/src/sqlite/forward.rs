@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use sqlx::{Connection, SqliteConnection};
 
-use crate::columns::{count, milliseconds, state};
-use crate::{Begun, Lease, NewEvent, State, headers};
+use crate::columns::milliseconds;
+use crate::rows::Met;
+use crate::{Begun, NewEvent, headers};
 
 /// Inserts the row as running, or takes over one that failed or whose owner let its lease end. A row that a
 /// worker runs is never taken.
@@ -23,10 +24,13 @@ const BEGIN: &str = "
         lease_until = excluded.lease_until
     WHERE held.state = 'failed'
        OR (held.path = 'forward' AND held.state = 'running' AND held.lease_until < excluded.leased_at)
-    RETURNING attempts, generation";
+    RETURNING state, lease_owner, attempts, generation, body_sha256 = $10 AS same_body,
+              event_type, headers, iif(body_sha256 <> $10, body, NULL) AS first_body";
 
 const LOOK: &str = "
-    SELECT state, lease_owner, attempts, generation FROM webhook_events
+    SELECT state, lease_owner, attempts, generation, body_sha256 = $4 AS same_body,
+           event_type, headers, iif(lease_owner = $3 AND body_sha256 <> $4, body, NULL) AS first_body
+    FROM webhook_events
     WHERE source = $1 AND event_id = $2";
 
 /// Begins; the owner is the delivery itself, so that a repetition knows its own run. Within the transaction
@@ -37,19 +41,15 @@ pub(super) async fn begin(
     lease: Duration,
 ) -> sqlx::Result<Begun> {
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
-    let begun = match insert(&mut tx, event, lease).await? {
-        Some((attempts, generation)) => Begun::Run(own(event, attempts, generation)?),
+    let met = match insert(&mut tx, event, lease).await? {
+        Some(ours) => ours,
         None => look(&mut tx, event).await?,
     };
     tx.commit().await?;
-    Ok(begun)
+    met.by(event)?.ok_or(sqlx::Error::RowNotFound)
 }
 
-async fn insert(
-    conn: &mut SqliteConnection,
-    event: &NewEvent,
-    lease: Duration,
-) -> sqlx::Result<Option<(i64, i64)>> {
+async fn insert(conn: &mut SqliteConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Option<Met>> {
     let mut rows = sqlx::query_as(BEGIN)
         .bind(event.key.source.as_str())
         .bind(event.key.id.as_str())
@@ -69,26 +69,12 @@ async fn insert(
     Ok(rows.pop())
 }
 
-async fn look(conn: &mut SqliteConnection, event: &NewEvent) -> sqlx::Result<Begun> {
-    let (name, owner, attempts, generation): (String, Option<Vec<u8>>, i64, i64) = sqlx::query_as(LOOK)
+async fn look(conn: &mut SqliteConnection, event: &NewEvent) -> sqlx::Result<Met> {
+    sqlx::query_as(LOOK)
         .bind(event.key.source.as_str())
         .bind(event.key.id.as_str())
+        .bind(&event.delivery.to_bytes()[..])
+        .bind(&event.body_sha256[..])
         .fetch_one(conn)
-        .await?;
-    match state(&name)? {
-        State::Running if owner.as_deref() == Some(&event.delivery.to_bytes()) => {
-            Ok(Begun::Run(own(event, attempts, generation)?))
-        }
-        State::Running => Ok(Begun::Running),
-        settled => Ok(Begun::Settled(settled)),
-    }
-}
-
-fn own(event: &NewEvent, attempts: i64, generation: i64) -> sqlx::Result<Lease> {
-    Ok(Lease {
-        key: event.key.clone(),
-        owner: event.delivery,
-        attempt: count(attempts)?,
-        generation: count(generation)?,
-    })
+        .await
 }

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use hookgate_webhook::SourceName;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection, Row, SqliteConnection};
+use sqlx::{Connection, FromRow, Row, SqliteConnection};
 
-use crate::columns::{count, id, key, milliseconds, signed};
+use crate::columns::{milliseconds, signed};
+use crate::rows::Leased;
 use crate::run::never_retrying;
-use crate::{Fetch, Job, Lease, Settled, headers};
+use crate::{Fetch, Job, Lease, Settled};
 
 /// One statement that writes from its start, so no two workers take one row. The length of a body is known
 /// without reading it. Every row gets an owner of its own.
@@ -67,24 +66,7 @@ pub(super) async fn fetch(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Re
         .fetch_all(conn)
         .await?;
     rows.sort_by_key(|row| row.get::<i64, _>("next_attempt_at"));
-    rows.iter().map(job).collect()
-}
-
-fn job(row: &SqliteRow) -> sqlx::Result<Job> {
-    let lease = Lease {
-        key: key(row.try_get("source")?, row.try_get("event_id")?)?,
-        owner: id(row.try_get("lease_owner")?)?,
-        attempt: count(row.try_get("attempts")?)?,
-        generation: count(row.try_get("generation")?)?,
-    };
-    Ok(Job {
-        lease,
-        provider: row.try_get("provider")?,
-        event_type: row.try_get("event_type")?,
-        tries: count(row.try_get("tries")?)?,
-        headers: headers::read(row.try_get("headers")?)?,
-        body: Bytes::from(row.try_get::<Vec<u8>, _>("body")?),
-    })
+    rows.iter().map(|row| Leased::from_row(row)?.job()).collect()
 }
 
 /// Extends a lease, never shortens it.

@@ -7,7 +7,7 @@ use hookgate_ledger::{Begun, Lease, Ledger, NewEvent, OnFailure, Queue, Settled,
 
 use crate::database::{Database, until};
 use crate::on_both;
-use crate::sample::{LONG, SHORT, event, fetch, fetch_one, key};
+use crate::sample::{LONG, SHORT, event, fetch, fetch_one, key, with_body};
 
 on_both!(
     a_forward_runs_once,
@@ -19,11 +19,20 @@ on_both!(
     a_forward_whose_owner_died_is_taken_over_once,
     a_workers_run_is_never_taken_over,
     a_late_owner_changes_nothing,
+    of_two_bodies_the_first_is_run,
+    another_body_of_a_settled_event_is_told,
 );
+
+fn settled(state: State) -> Begun {
+    Begun::Settled {
+        state,
+        same_body: true,
+    }
+}
 
 async fn begin(ledger: &dyn Ledger, id: &str, lease: Duration) -> Lease {
     match ledger.begin(&event(id), lease).await.unwrap() {
-        Begun::Run(lease) => lease,
+        Begun::Run { lease, first: None } => lease,
         begun => panic!("{begun:?}"),
     }
 }
@@ -39,7 +48,7 @@ async fn a_forward_runs_once(db: Database) {
     assert_eq!(ledger.finish(&lease).await.unwrap(), Settled::Committed);
     assert_eq!(
         ledger.begin(&event("evt_1"), LONG).await.unwrap(),
-        Begun::Settled(State::Done)
+        settled(State::Done)
     );
     assert_eq!(
         db.value("SELECT outcome FROM webhook_attempts WHERE event_id = 'evt_1' AND attempt = 1")
@@ -52,7 +61,7 @@ async fn a_begin_repeated_with_its_own_delivery_runs_on(db: Database) {
     let ledger = db.ledger().await;
     let delivery = event("evt_1");
     let first = ledger.begin(&delivery, LONG).await.unwrap();
-    assert!(matches!(first, Begun::Run(_)), "{first:?}");
+    assert!(matches!(first, Begun::Run { .. }), "{first:?}");
     assert_eq!(ledger.begin(&delivery, LONG).await.unwrap(), first);
 }
 
@@ -66,7 +75,7 @@ async fn of_many_begins_at_once_one_runs(db: Database) {
     let begun: Vec<_> = join_all(begins).await.into_iter().map(Result::unwrap).collect();
     let runs = begun
         .iter()
-        .filter(|begun| matches!(begun, Begun::Run(_)))
+        .filter(|begun| matches!(begun, Begun::Run { .. }))
         .count();
     let waits = begun
         .iter()
@@ -102,7 +111,7 @@ async fn a_forward_handed_over_is_the_workers(db: Database) {
     );
     assert_eq!(
         ledger.begin(&event("evt_1"), LONG).await.unwrap(),
-        Begun::Settled(State::Queued)
+        settled(State::Queued)
     );
 
     // The worker dies: the row goes to the next worker, not to a provider that will not come again.
@@ -120,7 +129,7 @@ async fn a_forward_that_nobody_sends_again_survives_its_owner(db: Database) {
     };
     assert!(matches!(
         ledger.begin(&github, SHORT).await.unwrap(),
-        Begun::Run(_)
+        Begun::Run { .. }
     ));
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
     assert_eq!(ledger.rescue(1).await.unwrap(), 1);
@@ -136,8 +145,8 @@ async fn a_forward_whose_owner_died_is_taken_over_once(db: Database) {
     let runs: Vec<_> = begun
         .into_iter()
         .filter_map(|begun| match begun.unwrap() {
-            Begun::Run(lease) => Some(lease.attempt),
-            Begun::Running | Begun::Settled(_) => None,
+            Begun::Run { lease, .. } => Some(lease.attempt),
+            Begun::Running | Begun::Settled { .. } => None,
         })
         .collect();
     assert_eq!(runs, [2]);
@@ -170,4 +179,55 @@ async fn a_late_owner_changes_nothing(db: Database) {
     assert_eq!(ledger.finish(&present).await.unwrap(), Settled::Committed);
     assert_eq!(ledger.finish(&late).await.unwrap(), Settled::Lost);
     assert_eq!(db.value("SELECT count(*) FROM webhook_attempts").await, "1");
+}
+
+async fn of_two_bodies_the_first_is_run(db: Database) {
+    let ledger = db.ledger().await;
+    let lease = begin(&*ledger, "evt_1", LONG).await;
+    let next = OnFailure::ProviderRetries;
+    assert_eq!(
+        ledger.release(&lease, "answered 500", next).await.unwrap(),
+        Settled::Committed
+    );
+    let second = NewEvent {
+        event_type: None,
+        headers: vec![("x-signature".into(), b"of the second".to_vec())],
+        ..with_body("evt_1", b"second".to_vec())
+    };
+    let first = event("evt_1");
+    // Asked again, as after a lost reply, it says the same.
+    for _ in 0..2 {
+        let Begun::Run {
+            lease,
+            first: Some(stored),
+        } = ledger.begin(&second, LONG).await.unwrap()
+        else {
+            panic!("not run, or with the second body")
+        };
+        assert_eq!((lease.attempt, lease.owner), (2, second.delivery));
+        assert_eq!(
+            (stored.event_type, stored.headers, stored.body),
+            (
+                first.event_type.clone(),
+                first.headers.clone(),
+                first.body.clone()
+            )
+        );
+    }
+    assert_eq!(
+        db.value("SELECT length(body) FROM webhook_events").await,
+        first.body.len().to_string()
+    );
+}
+
+async fn another_body_of_a_settled_event_is_told(db: Database) {
+    let ledger = db.ledger().await;
+    let lease = begin(&*ledger, "evt_1", LONG).await;
+    assert_eq!(ledger.finish(&lease).await.unwrap(), Settled::Committed);
+    let other = with_body("evt_1", b"second".to_vec());
+    let told = Begun::Settled {
+        state: State::Done,
+        same_body: false,
+    };
+    assert_eq!(ledger.begin(&other, LONG).await.unwrap(), told);
 }

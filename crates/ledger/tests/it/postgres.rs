@@ -202,7 +202,7 @@ async fn a_begin_whose_reply_was_lost_runs_once() {
     let (ledger, proxy, db) = behind_a_proxy().await;
     for (id, then) in [("evt_reset", Then::Reset), ("evt_silence", Then::Silence)] {
         proxy.set_for(id.as_bytes(), Fault::DropNextReply { then });
-        let Begun::Run(lease) = ledger.begin(&event(id), LONG).await.unwrap() else {
+        let Begun::Run { lease, .. } = ledger.begin(&event(id), LONG).await.unwrap() else {
             panic!("{id}")
         };
         assert_eq!(proxy.fault(), Fault::None, "the reply was lost");

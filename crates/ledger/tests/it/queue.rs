@@ -20,6 +20,7 @@ on_both!(
     an_event_that_kills_its_workers_dies,
     a_forward_of_a_dead_replica_fails_whatever_its_tries,
     depth_counts_what_is_not_finished,
+    depth_counts_no_further_than_it_can_in_time,
     the_ledger_answers_a_probe_only_with_its_tables,
 );
 
@@ -262,6 +263,31 @@ async fn depth_counts_what_is_not_finished(db: Database) {
         [(State::Queued, 2), (State::Running, 1), (State::Dead, 1)]
     );
     assert!(oldest < crate::sample::LONG);
+}
+
+async fn depth_counts_no_further_than_it_can_in_time(db: Database) {
+    let ledger = db.ledger().await;
+    let (now, digest) = match db {
+        Database::Postgres { .. } => ("now()", "decode(repeat('00', 32), 'hex')"),
+        Database::Sqlite { .. } => ("0", "zeroblob(32)"),
+    };
+    db.run(&format!(
+        "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100100)
+         INSERT INTO webhook_events (source, event_id, provider, path, state, processed_at,
+                                     delivery_id, body_sha256, headers, body)
+         SELECT 'stripe', 'evt_' || n, 'stripe', 'inbox', 'dead', {now}, {digest}, {digest}, '[]', {digest}
+         FROM numbers"
+    ))
+    .await;
+    let _ = ledger
+        .append(event("evt_queued"), Queue::ForWorker)
+        .await
+        .unwrap();
+    let (depth, _) = ledger.depth().await.unwrap();
+    assert_eq!(
+        depth.into_iter().collect::<Vec<_>>(),
+        [(State::Queued, 1), (State::Dead, 100_000)]
+    );
 }
 
 async fn the_ledger_answers_a_probe_only_with_its_tables(db: Database) {

@@ -171,7 +171,7 @@ impl Parts<'_> {
         let mut sinks = HashMap::new();
         for source in &self.config.sources {
             if let Some(target) = self.target(source)? {
-                sinks.insert(source.name.as_str().to_owned(), Sink::Http(target));
+                sinks.insert(source.name.clone(), Sink::Http(target));
             }
         }
         if sinks.is_empty() {

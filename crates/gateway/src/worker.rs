@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_ledger::{Effects, Fetch, Job, Outcome, Settled};
+use hookgate_webhook::SourceName;
 use rand::RngExt as _;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -26,6 +27,9 @@ const RESCUE_INTERVAL: Duration = Duration::from_secs(5);
 /// What a lease adds to the longest delivery, so that settling has time.
 const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
+/// Bodies fetched at once: one of the largest that a provider sends, or thousands of the common ones.
+const FETCH_BYTES_MAX: u64 = 32 << 20;
+
 /// Longest delay between tries.
 const BACKOFF_MAX: Duration = Duration::from_secs(3600);
 
@@ -36,8 +40,8 @@ const AWAY_MAX: Duration = Duration::from_secs(60);
 pub struct Worker {
     /// Where events are leased and settled.
     pub ledger: Arc<GuardedLedger>,
-    /// Consumers by source.
-    pub sinks: HashMap<String, Sink>,
+    /// Consumers by source; events of other sources are left to workers that have one.
+    pub sinks: HashMap<SourceName, Sink>,
     /// Tries before an event goes to the dead letters.
     pub attempts_max: u32,
     /// First delay between tries.
@@ -74,23 +78,16 @@ impl Worker {
     pub async fn run_once(self: &Arc<Self>, in_hand: &mut InHand, room: usize) -> usize {
         let limit = u32::try_from(room).unwrap_or(u32::MAX);
         let lease = self.delivery_timeout + LEASE_MARGIN;
-        let jobs = self
-            .ledger
-            .fetch(Fetch {
-                sources: self
-                    .sinks
-                    .keys()
-                    .filter_map(|name| hookgate_webhook::SourceName::parse(name).ok())
-                    .collect(),
-                limit,
-                bytes_max: 32 << 20,
-                lease,
-            })
-            .await
-            .unwrap_or_else(|error| {
-                tracing::debug!(%error, "nothing was fetched");
-                Vec::new()
-            });
+        let want = Fetch {
+            sources: self.sinks.keys().cloned().collect(),
+            limit,
+            bytes_max: FETCH_BYTES_MAX,
+            lease,
+        };
+        let jobs = self.ledger.fetch(want).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "nothing was fetched");
+            Vec::new()
+        });
         let fetched = jobs.len();
         for job in jobs {
             let worker = Arc::clone(self);
@@ -136,7 +133,7 @@ impl Worker {
 
     async fn deliver(&self, job: &Job) -> Outcome {
         let key = &job.lease.key;
-        let Some(sink) = self.sinks.get(key.source.as_str()) else {
+        let Some(sink) = self.sinks.get(&key.source) else {
             return Outcome::Ignored("no_consumer".to_owned());
         };
         let Err(failure) = sink.deliver(job).await else {

@@ -3,7 +3,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hookgate_claim::{
@@ -14,12 +13,9 @@ use hookgate_webhook::EventKey;
 use tokio_util::sync::CancellationToken;
 
 use crate::breaker::Breaker;
-use crate::clock;
 use crate::config::{ClaimStore, Config};
 use crate::metrics::{Metrics, observe};
-
-/// Seconds between warnings about one outage, so that a busy gateway does not drown its log.
-const WARN_INTERVAL_SECONDS: u64 = 60;
+use crate::stores::OnceAMinute;
 
 /// The claim store as the path sees it.
 pub struct GuardedClaims {
@@ -28,8 +24,8 @@ pub struct GuardedClaims {
     metrics: Arc<Metrics>,
     stop: CancellationToken,
     /// Unix seconds of the last warning of the store, and of a single key: neither hides the other.
-    warned_at: AtomicU64,
-    warned_of_key_at: AtomicU64,
+    warned: OnceAMinute,
+    warned_of_key: OnceAMinute,
 }
 
 pub(super) fn open(config: &Config) -> Result<Option<Arc<dyn Claims>>, BadRedisUrl> {
@@ -190,18 +186,11 @@ impl GuardedClaims {
     }
 
     fn warn(&self, unavailable: &Unavailable) {
-        let warned_at = match unavailable.trouble {
-            Trouble::Store => &self.warned_at,
-            Trouble::Key => &self.warned_of_key_at,
+        let warned = match unavailable.trouble {
+            Trouble::Store => &self.warned,
+            Trouble::Key => &self.warned_of_key,
         };
-        let now = clock::since_epoch().as_secs();
-        let before = warned_at.load(Ordering::Relaxed);
-        let due = now.saturating_sub(before) >= WARN_INTERVAL_SECONDS;
-        if due
-            && warned_at
-                .compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-        {
+        if warned.due() {
             tracing::warn!(cause = %unavailable.cause, "{}; deciding without it", unavailable.trouble);
         }
     }

@@ -44,8 +44,8 @@ impl GuardedClaims {
             breaker: Arc::default(),
             metrics,
             stop,
-            warned_at: AtomicU64::default(),
-            warned_of_key_at: AtomicU64::default(),
+            warned: OnceAMinute::default(),
+            warned_of_key: OnceAMinute::default(),
         });
         tokio::spawn(Arc::clone(&guarded).first_probe());
         guarded

@@ -6,8 +6,10 @@
 mod append;
 mod database;
 mod forward;
+mod network;
 mod postgres;
 mod queue;
+mod rivals;
 mod sample;
 mod schema;
 mod settle;

@@ -65,6 +65,8 @@ async fn stores_may_go_and_come_back_under_a_replica_that_stays_alive_and_ready(
         let event = provider::fresh();
         assert!(replica.deliver(&event).await.is_ok(false));
         assert!(replica.deliver(&event).await.is_ok(true), "the ledger knows it");
+        // A delivery that the ledger cannot note down any more would be made again.
+        deployment.wait_for_state(&event, State::Done).await;
 
         postgres.kill().await;
         deliver_until(&replica, ready("degraded", "down", "down"), 503).await;

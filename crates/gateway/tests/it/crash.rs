@@ -63,6 +63,30 @@ async fn a_killed_replica_holds_its_event_for_one_lease_and_no_longer() {
 }
 
 #[tokio::test]
+async fn a_killed_embedded_gateway_finds_its_event_again() {
+    let target = Upstream::start().await;
+    target.answer(Answer::Hang);
+    let deployment = Deployment::on(Stores::Embedded).await.forwarding_to(&target);
+    let deployment = deployment
+        .set("HOOKGATE_CLAIM_LEASE", "1s")
+        .set("HOOKGATE_CLAIM_WAIT", "0s");
+    let killed = deployment.replica().await;
+    let event = provider::fresh();
+    let mut lost = killed.send(&event);
+    target.wait_for(1).await;
+    killed.process().signal("KILL");
+    assert_eq!(lost.outcome().await, None);
+    assert_eq!(deployment.state(&event).await, Some((State::Running, 1)));
+
+    target.answer(Answer::Status(200));
+    let again = deployment.replica().await;
+    assert!(deliver_until_free(&again, &event).await.is_ok(false));
+    assert_eq!(deployment.state(&event).await, Some((State::Done, 2)));
+    assert!(again.deliver(&event).await.is_ok(true));
+    assert_eq!(target.count_for(&event.target_id()), 2);
+}
+
+#[tokio::test]
 async fn a_killed_worker_s_event_is_taken_up_by_another() {
     let target = Upstream::start().await;
     target.answer(Answer::Hang);

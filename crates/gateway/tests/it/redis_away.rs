@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hookgate_harness::{Fault, Monitor, PostgresServer, Proxy, RedisServer, Upstream};
 use hookgate_ledger::State;
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::deployment::Deployment;
@@ -146,21 +147,15 @@ async fn a_redis_that_hangs_and_goes_on_costs_no_event() {
 
 #[tokio::test]
 async fn a_redis_that_is_killed_and_restarted_empty_costs_no_event() {
-    let mut redis = RedisServer::start().await;
-    let deployment = Deployment::with_postgres(Some(&redis.url())).await;
-    let replica = Arc::new(deployment.replica().await);
-    let load = Load::start(&replica);
-    until("events flow", async || {
-        replica.deliveries("stripe", "accepted").await > 20.0
-    })
-    .await;
-    redis.kill().await;
-    until("the circuit opens", async || !replica.claims_are_up().await).await;
-    redis.restart().await;
-    until("claims are used again", async || replica.claims_are_up().await).await;
-    let sent = load.stop().await;
-    assert!(replica.fallbacks("stripe").await > 0.0);
-    all_known(&replica, &deployment, &sent).await;
+    let redis = Mutex::new(RedisServer::start().await);
+    let deployment = Deployment::with_postgres(Some(&redis.lock().await.url())).await;
+    let kill = async || redis.lock().await.kill().await;
+    let (replica, sent) = survives(&deployment, kill, async || redis.lock().await.restart().await).await;
+    let redis = redis.lock().await;
+    let monitor = redis.monitor().await;
+    let after = deliver_fresh(&replica, 5).await;
+    assert_eq!(claimed(&monitor, &after).await, 5, "claims are used again");
+    all_known(&replica, &deployment, &[sent, after].concat()).await;
 }
 
 #[tokio::test]

@@ -42,7 +42,8 @@ fn measure(c: &mut Criterion, runtime: &Runtime, stores: &str, settings: &[(&str
             let (receiver, source) = (Arc::clone(&receiver), Arc::clone(&source));
             async move { receive(&receiver, &source, &prepared).await }
         };
-        b.to_async(runtime).iter_batched(fresh, one, BatchSize::SmallInput);
+        b.to_async(runtime)
+            .iter_batched(fresh, one, BatchSize::SmallInput);
     });
     let known = fresh();
     group.bench_function("duplicate", |b| {

@@ -69,7 +69,7 @@ impl Worker {
             }
             let room = self.concurrency - in_hand.len();
             let fetched = self.run_once(&mut in_hand, room).await;
-            self.pause(&mut in_hand, fetched < room, &stop).await;
+            self.pause(&mut in_hand, fetched == 0, &stop).await;
         }
         while in_hand.join_next().await.is_some() {}
     }
@@ -143,7 +143,7 @@ impl Worker {
         tracing::warn!(event.key = %key, "{key} try {tries} of {attempts_max}: {failure}");
         let error = failure.to_string();
         if failure.costs_no_try() {
-            return Outcome::Parked {
+            return Outcome::Postponed {
                 after: self.delay(job, &failure),
                 error,
             };
@@ -179,7 +179,7 @@ impl Worker {
 fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done | Outcome::Ignored(_) => "done",
-        Outcome::Retry { .. } | Outcome::Parked { .. } => "retry",
+        Outcome::Retry { .. } | Outcome::Postponed { .. } | Outcome::Parked { .. } => "retry",
         Outcome::Dead { .. } => "dead",
     }
 }

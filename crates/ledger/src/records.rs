@@ -262,6 +262,14 @@ pub enum Outcome {
         /// Why; no secret, no body.
         error: String,
     },
+    /// Could not be tried, since the consumer was not there: queued again after the delay, which costs no try,
+    /// until the row's deadline.
+    Postponed {
+        /// Counted from the database's now.
+        after: Duration,
+        /// What was not there.
+        error: String,
+    },
     /// Came too early; try again after the delay, until the row's deadline.
     Parked {
         /// Counted from the database's now.

@@ -7,11 +7,11 @@ use hookgate_webhook::Provider;
 
 use crate::{Lease, OnFailure, OutboxRow, Outcome, State};
 
-/// How long an event may be parked in all.
-pub(crate) const PARKED_MAX: Duration = Duration::from_secs(72 * 60 * 60);
+/// How long an event may be parked or postponed in all.
+pub(crate) const HELD_MAX: Duration = Duration::from_secs(72 * 60 * 60);
 
 /// What `last_error` says before the reason when that time is over.
-pub(crate) const PARKED_TOO_LONG: &str = "parked for more than 72 h: ";
+pub(crate) const HELD_TOO_LONG: &str = "held for more than 72 h: ";
 
 /// Providers whose failed or lost forward nobody will send again: such a run is handed to the workers.
 pub(crate) fn never_retrying() -> impl Iterator<Item = &'static str> {
@@ -30,7 +30,7 @@ pub(crate) struct Run<'a> {
 /// The columns a run's end writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ending<'a> {
-    /// The event's next state. `Parked` becomes `Dead` when its deadline has passed: the database decides.
+    /// The event's next state. A held one becomes `Dead` when its deadline has passed: the database decides.
     pub(crate) state: State,
     /// The attempt's outcome, in the words of `webhook_attempts`.
     pub(crate) outcome: &'static str,
@@ -38,16 +38,19 @@ pub(crate) struct Ending<'a> {
     pub(crate) error: Option<&'a str>,
     /// When it is due again, from the database's now.
     pub(crate) due_in: Option<Duration>,
+    /// Whether the run gives its try back, and the event waits by deadline.
+    pub(crate) held: bool,
 }
 
 impl<'a> Ending<'a> {
     /// The end of a run.
-    pub(crate) fn of(outcome: &'a Outcome) -> Self {
-        let (state, outcome, error, due_in) = match outcome {
+    pub(crate) fn of(ended: &'a Outcome) -> Self {
+        let (state, outcome, error, due_in) = match ended {
             Outcome::Done => (State::Done, "done", None, None),
             Outcome::Ignored(reason) => (State::Done, "ignored", Some(reason), None),
             Outcome::Retry { after, error } => (State::Queued, "retry", Some(error), Some(*after)),
             Outcome::Dead { error } => (State::Dead, "dead", Some(error), None),
+            Outcome::Postponed { after, error } => (State::Queued, "retry", Some(error), Some(*after)),
             Outcome::Parked { after, error } => (State::Parked, "parked", Some(error), Some(*after)),
         };
         Self {
@@ -55,6 +58,7 @@ impl<'a> Ending<'a> {
             outcome,
             error: error.map(String::as_str),
             due_in,
+            held: matches!(ended, Outcome::Postponed { .. } | Outcome::Parked { .. }),
         }
     }
 
@@ -69,6 +73,7 @@ impl<'a> Ending<'a> {
             outcome: "failed",
             error: Some(error),
             due_in,
+            held: false,
         }
     }
 

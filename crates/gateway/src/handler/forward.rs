@@ -51,7 +51,7 @@ impl Forward {
         }
         loop {
             if (waited || !matches!(hold, Hold::Others))
-                && let Some(handled) = self.run_or_learn(event, hold).await
+                && let Some(handled) = self.run_or_learn(event, hold, waited).await
             {
                 return handled;
             }
@@ -86,8 +86,9 @@ impl Forward {
         !matches!(entry.state, State::Running | State::Failed)
     }
 
-    /// Runs the event if it is ours to run. `None`: somebody else runs it.
-    async fn run_or_learn(&self, event: &NewEvent, hold: &mut Hold) -> Option<Handled> {
+    /// Runs the event if it is ours to run. `None`: somebody else runs it, or, unless this is the `last` time to
+    /// ask, the ledger was too busy to say.
+    async fn run_or_learn(&self, event: &NewEvent, hold: &mut Hold, last: bool) -> Option<Handled> {
         let Some(ledger) = &self.stores.ledger else {
             return self.run_by_claim(event, hold).await;
         };
@@ -107,6 +108,8 @@ impl Forward {
                 }
                 Some(Handled::Duplicate(DecidedBy::Ledger))
             }
+            // A crowd of copies may have taken all connections: there is time to wait for one of them.
+            Err(_) if !last && ledger.is_up() => None,
             Err(error) => {
                 tracing::debug!(event.key = %event.key, %error, "{} was not begun", event.key);
                 Some(Handled::Unavailable)

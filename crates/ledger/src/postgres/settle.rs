@@ -6,8 +6,8 @@
 
 use sqlx::{Connection, PgConnection};
 
-use crate::run::{PARKED_MAX, PARKED_TOO_LONG, Run};
-use crate::{Lease, OutboxRow, Settled, State};
+use crate::run::{HELD_MAX, HELD_TOO_LONG, Run};
+use crate::{Lease, OutboxRow, Settled};
 
 /// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
 /// worker, not to a provider that will not come again.
@@ -25,18 +25,18 @@ const END: &str = "
     INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
     SELECT source, event_id, generation, attempts, $3, leased_at, $6, $5 FROM ended";
 
-/// Parks a run, which gives its try back, or buries it when it was parked for too long.
-const PARK: &str = "
+/// Holds an event, whose run gives its try back, or buries it when it was held for too long.
+const HOLD: &str = "
     WITH ended AS (
         UPDATE webhook_events
-        SET state = CASE WHEN deadline_at <= now() THEN 'dead' ELSE 'parked' END,
+        SET state = CASE WHEN deadline_at <= now() THEN 'dead' ELSE $4::text END,
             last_error = CASE WHEN deadline_at <= now() THEN $8::text ELSE '' END || $5::text,
             processed_at = CASE WHEN deadline_at <= now() THEN now() END,
             deadline_at = COALESCE(deadline_at, now() + make_interval(secs => $9)),
             next_attempt_at = now() + make_interval(secs => $7),
             tries = tries - 1,
             lease_owner = NULL, lease_until = NULL
-        WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = $4
+        WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'
         RETURNING source, event_id, generation, attempts, leased_at
     )
     INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
@@ -84,21 +84,15 @@ async fn end(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<bool> {
             .bind(lease.key.id.as_str())
             .bind(lease.owner.to_bytes())
     };
-    let statement = match ending.state {
-        State::Parked => named(PARK)
-            .bind(State::Running.as_str())
+    let statement = match ending.held {
+        true => named(HOLD)
+            .bind(ending.state.as_str())
             .bind(ending.error.unwrap_or_default())
             .bind(ending.outcome)
             .bind(due_in)
-            .bind(PARKED_TOO_LONG)
-            .bind(PARKED_MAX.as_secs_f64()),
-        State::Queued
-        | State::Running
-        | State::Done
-        | State::Dead
-        | State::Discarded
-        | State::Twin
-        | State::Failed => named(END)
+            .bind(HELD_TOO_LONG)
+            .bind(HELD_MAX.as_secs_f64()),
+        false => named(END)
             .bind(ending.state.as_str())
             .bind(ending.error)
             .bind(ending.outcome)

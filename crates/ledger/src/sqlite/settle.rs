@@ -7,8 +7,8 @@
 use sqlx::{Connection, SqliteConnection};
 
 use crate::columns::milliseconds;
-use crate::run::{Ending, PARKED_MAX, PARKED_TOO_LONG, Run};
-use crate::{Lease, OutboxRow, Settled, State};
+use crate::run::{Ending, HELD_MAX, HELD_TOO_LONG, Run};
+use crate::{Lease, OutboxRow, Settled};
 
 /// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
 /// worker, not to a provider that will not come again.
@@ -21,10 +21,10 @@ const END: &str = "
         lease_owner = NULL, lease_until = NULL
     WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
 
-/// Parks a run, which gives its try back, or buries it when it was parked for too long.
-const PARK: &str = "
+/// Holds an event, whose run gives its try back, or buries it when it was held for too long.
+const HOLD: &str = "
     UPDATE webhook_events
-    SET state = iif(deadline_at <= (SELECT now FROM clock), 'dead', 'parked'),
+    SET state = iif(deadline_at <= (SELECT now FROM clock), 'dead', $8),
         last_error = iif(deadline_at <= (SELECT now FROM clock), $4, '') || $5,
         processed_at = iif(deadline_at <= (SELECT now FROM clock), (SELECT now FROM clock), NULL),
         deadline_at = COALESCE(deadline_at, (SELECT now FROM clock) + $7),
@@ -74,19 +74,14 @@ async fn end(conn: &mut SqliteConnection, lease: &Lease, ending: &Ending<'_>) ->
             .bind(lease.key.id.as_str().to_owned())
             .bind(lease.owner.to_bytes().to_vec())
     };
-    let statement = match ending.state {
-        State::Parked => named(PARK)
-            .bind(PARKED_TOO_LONG)
+    let statement = match ending.held {
+        true => named(HOLD)
+            .bind(HELD_TOO_LONG)
             .bind(ending.error.unwrap_or_default())
             .bind(due_in)
-            .bind(milliseconds(PARKED_MAX)),
-        State::Queued
-        | State::Running
-        | State::Done
-        | State::Dead
-        | State::Discarded
-        | State::Twin
-        | State::Failed => named(END)
+            .bind(milliseconds(HELD_MAX))
+            .bind(ending.state.as_str()),
+        false => named(END)
             .bind(ending.state.as_str())
             .bind(ending.error)
             .bind(due_in)

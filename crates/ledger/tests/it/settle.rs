@@ -20,6 +20,7 @@ on_both!(
     a_retry_without_delay_is_due_at_once,
     an_ignored_event_is_done_with_its_reason,
     a_parked_event_gives_its_try_back,
+    a_postponed_run_is_queued_again_and_costs_no_try,
     an_event_parked_for_too_long_dies,
 );
 
@@ -241,6 +242,21 @@ async fn a_parked_event_gives_its_try_back(db: Database) {
     }
 }
 
+async fn a_postponed_run_is_queued_again_and_costs_no_try(db: Database) {
+    let ledger = db.ledger().await;
+    let job = leased(&db, &*ledger).await;
+    let away = Outcome::Postponed {
+        after: Duration::ZERO,
+        error: "the target cannot be reached".into(),
+    };
+    let settled = ledger.settle(&job.lease, away, Effects::default()).await.unwrap();
+    assert_eq!(settled, Settled::Committed);
+    let entry = ledger.entry(&key("evt_1")).await.unwrap().unwrap();
+    assert_eq!(entry.state, State::Queued);
+    let again = fetch_one(&*ledger, LONG).await;
+    assert_eq!((again.lease.attempt, again.tries), (2, 1));
+}
+
 async fn an_event_parked_for_too_long_dies(db: Database) {
     let ledger = db.ledger().await;
     let job = leased(&db, &*ledger).await;
@@ -275,6 +291,6 @@ async fn an_event_parked_for_too_long_dies(db: Database) {
     assert_eq!(entry.state, State::Dead);
     assert_eq!(
         entry.last_error.as_deref(),
-        Some("parked for more than 72 h: its payment is not here")
+        Some("held for more than 72 h: its payment is not here")
     );
 }

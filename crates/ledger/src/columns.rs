@@ -7,9 +7,6 @@ use hookgate_webhook::{EventId, EventKey, SourceName};
 
 use crate::{Appended, DeliveryId, NewEvent, State};
 
-/// How far rows of a state are counted. A count of millions would take longer than a statement may.
-pub(crate) const COUNT_MAX: i64 = 100_000;
-
 /// The row that a copy met.
 #[derive(Debug)]
 pub(crate) struct Original {

@@ -25,6 +25,8 @@ pub(crate) enum Fault {
     Overloaded(String),
     /// Configured in a way that cannot work.
     Unusable(String),
+    /// A migration failed, and would again.
+    Migration(String),
 }
 
 impl Fault {
@@ -32,7 +34,11 @@ impl Fault {
     pub(crate) fn passes(&self) -> bool {
         match self {
             Self::Broken(_) | Self::Conflict(_) => true,
-            Self::Locked(_) | Self::Data(_) | Self::Overloaded(_) | Self::Unusable(_) => false,
+            Self::Locked(_)
+            | Self::Data(_)
+            | Self::Overloaded(_)
+            | Self::Unusable(_)
+            | Self::Migration(_) => false,
         }
     }
 
@@ -40,7 +46,11 @@ impl Fault {
     pub(crate) fn is_of_one_row(&self) -> bool {
         match self {
             Self::Locked(_) | Self::Data(_) => true,
-            Self::Broken(_) | Self::Conflict(_) | Self::Overloaded(_) | Self::Unusable(_) => false,
+            Self::Broken(_)
+            | Self::Conflict(_)
+            | Self::Overloaded(_)
+            | Self::Unusable(_)
+            | Self::Migration(_) => false,
         }
     }
 }
@@ -53,6 +63,7 @@ impl From<Fault> for LedgerError {
             }
             Fault::Data(why) => Self::Refused(why),
             Fault::Unusable(why) => Self::Unusable(why),
+            Fault::Migration(why) => Self::Migration(why),
         }
     }
 }

@@ -11,12 +11,14 @@ mod fault;
 mod group;
 mod headers;
 mod ledger;
+mod migrate;
 mod postgres;
 mod records;
 mod redacted;
 mod rows;
 mod run;
 mod sessions;
+mod sql;
 mod sqlite;
 
 pub use error::LedgerError;

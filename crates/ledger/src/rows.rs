@@ -1,5 +1,7 @@
 //! Rows as both dialects give them, and what they mean. Integers are asked for as 64 bits wide.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use hookgate_webhook::Field;
 
@@ -114,4 +116,27 @@ impl Seen {
             lease_ended: self.lease_ended,
         })
     }
+}
+
+/// How far rows of a state are counted. A count of millions would take longer than a statement may.
+pub(crate) const COUNT_MAX: i64 = 100_000;
+
+/// Each state is counted in the partial index that holds it, in the order of that index, and only so far.
+pub(crate) const DEPTH: &str = "
+    SELECT state, count(*) FROM (
+        SELECT state FROM webhook_events WHERE state IN ('queued', 'parked') ORDER BY next_attempt_at LIMIT $1
+    ) AS waiting GROUP BY state
+    UNION ALL SELECT 'running', count(*) FROM (
+        SELECT 1 FROM webhook_events WHERE state = 'running' ORDER BY source LIMIT $1) AS running
+    UNION ALL SELECT 'dead', count(*) FROM (
+        SELECT 1 FROM webhook_events WHERE state = 'dead' ORDER BY processed_at LIMIT $1) AS dead
+    UNION ALL SELECT 'failed', count(*) FROM (
+        SELECT 1 FROM webhook_events WHERE state = 'failed' ORDER BY received_at LIMIT $1) AS failed";
+
+/// Those states of which there are rows.
+pub(crate) fn by_state(counts: Vec<(String, i64)>) -> sqlx::Result<BTreeMap<State, u64>> {
+    let counts = counts.into_iter().filter(|&(_, number)| number > 0);
+    counts
+        .map(|(name, number)| Ok((state(&name)?, number.unsigned_abs())))
+        .collect()
 }

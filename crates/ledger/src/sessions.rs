@@ -32,6 +32,11 @@ pub(crate) trait Store: Send + Sync + 'static {
 
     /// What an error means.
     fn judge(error: &sqlx::Error) -> Fault;
+
+    /// The timeline seen at the latest connect; 0 where there is none.
+    fn timeline(&self) -> u32 {
+        0
+    }
 }
 
 /// One thing to do on a connection. The arguments are borrowed, so that a repetition costs no copy.

@@ -17,26 +17,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::FutureExt;
 use hookgate_webhook::EventKey;
 use secrecy::SecretString;
-use tokio::time::Instant;
+use sqlx::PgConnection;
+use sqlx::migrate::MigrateError;
 
-use crate::fault::Fault;
-use crate::group::{Commit, Group, Row};
-use crate::run::{Ending, Run};
+use crate::group::Row;
+use crate::run::Run;
 use crate::sessions::Sessions;
-use crate::{
-    Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
-    Outcome, Queue, Settled, State,
-};
+use crate::sql::{Dialect, Parts, SqlLedger};
+use crate::{Appended, Begun, Entry, Fetch, Job, Lease, LedgerError, Limits, NewEvent, Settled, State};
 use store::Postgres;
 
 /// The ledger in Postgres 13 or later.
-pub struct PostgresLedger {
-    sessions: Arc<Sessions<Postgres>>,
-    group: Group<Committer>,
-}
+pub struct PostgresLedger(Parts<Postgres>);
 
 impl PostgresLedger {
     /// Prepares to connect; nothing is opened before the first call, so a database that is away or hangs does
@@ -47,124 +41,62 @@ impl PostgresLedger {
     pub fn connect(url: &SecretString, limits: Limits) -> Result<Self, LedgerError> {
         let store = Postgres::parse(url, &limits)?;
         let sessions = Arc::new(Sessions::new(store, limits.connections as usize, limits));
-        let group = Group::new(Committer(Arc::clone(&sessions)), limits);
-        Ok(Self { sessions, group })
+        Ok(Self(Parts::new(Arc::clone(&sessions), sessions, limits)))
     }
 }
 
-/// Commits batches on the ledger's own connections.
-struct Committer(Arc<Sessions<Postgres>>);
+impl SqlLedger for PostgresLedger {
+    type Dialect = Postgres;
 
-impl Commit for Committer {
+    fn parts(&self) -> &Parts<Postgres> {
+        &self.0
+    }
+}
+
+#[async_trait]
+impl Dialect for Postgres {
     /// While one batch waits for the disk, the next is on its way.
     const LANES: usize = 2;
     /// A row that waits for a lock takes half a second; the others of its batch should not wait behind it.
     const ALONE: usize = 3;
 
-    async fn commit(&self, rows: &[&Row], deadline: Instant) -> Result<Vec<Option<Appended>>, Fault> {
-        self.0
-            .once(deadline, &rows, |conn, rows| append::append(conn, rows).boxed())
-            .await
-    }
-}
-
-#[async_trait]
-impl Ledger for PostgresLedger {
-    async fn migrate(&self) -> Result<(), LedgerError> {
-        migrate::migrate(&self.sessions).await
+    async fn migrate(conn: &mut PgConnection) -> Result<(), MigrateError> {
+        migrate::migrate(conn).await
     }
 
-    async fn append(&self, event: NewEvent, queue: Queue) -> Result<Appended, LedgerError> {
-        self.group.append(Row { event, queue }).await
+    async fn append(conn: &mut PgConnection, rows: &[&Row]) -> sqlx::Result<Vec<Option<Appended>>> {
+        append::append(conn, rows).await
     }
 
-    async fn begin(&self, event: &NewEvent, lease: Duration) -> Result<Begun, LedgerError> {
-        self.sessions
-            .run(&(event, lease), |conn, &(event, lease)| {
-                forward::begin(conn, event, lease).boxed()
-            })
-            .await
+    async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Begun> {
+        forward::begin(conn, event, lease).await
     }
 
-    async fn finish(&self, lease: &Lease) -> Result<Settled, LedgerError> {
-        self.settle(lease, Outcome::Done, Effects::default()).await
+    async fn fetch(conn: &mut PgConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
+        queue::fetch(conn, want).await
     }
 
-    async fn release(&self, lease: &Lease, error: &str, next: OnFailure) -> Result<Settled, LedgerError> {
-        let run = Run {
-            lease,
-            ending: Ending::released(error, next),
-            effects: &[],
-        };
-        self.sessions
-            .run(&run, |conn, run| settle::settle(conn, run).boxed())
-            .await
+    async fn heartbeat(conn: &mut PgConnection, lease: &Lease, extend: Duration) -> sqlx::Result<Settled> {
+        queue::heartbeat(conn, lease, extend).await
     }
 
-    async fn fetch(&self, want: Fetch) -> Result<Vec<Job>, LedgerError> {
-        self.sessions
-            .run(&want, |conn, want| queue::fetch(conn, want).boxed())
-            .await
+    async fn settle(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Settled> {
+        settle::settle(conn, run).await
     }
 
-    async fn heartbeat(&self, lease: &Lease, extend: Duration) -> Result<Settled, LedgerError> {
-        self.sessions
-            .run(&(lease, extend), |conn, &(lease, extend)| {
-                queue::heartbeat(conn, lease, extend).boxed()
-            })
-            .await
+    async fn rescue(conn: &mut PgConnection, attempts_max: u32) -> sqlx::Result<u64> {
+        queue::rescue(conn, attempts_max).await
     }
 
-    async fn settle(
-        &self,
-        lease: &Lease,
-        outcome: Outcome,
-        effects: Effects,
-    ) -> Result<Settled, LedgerError> {
-        let run = Run {
-            lease,
-            ending: Ending::of(&outcome),
-            effects: &effects.outbox,
-        };
-        self.sessions
-            .run(&run, |conn, run| settle::settle(conn, run).boxed())
-            .await
+    async fn entry(conn: &mut PgConnection, key: &EventKey) -> sqlx::Result<Option<Entry>> {
+        look::entry(conn, key).await
     }
 
-    async fn rescue(&self, attempts_max: u32) -> Result<u64, LedgerError> {
-        let mut rescued = 0;
-        loop {
-            let some = self
-                .sessions
-                .run(&attempts_max, |conn, &max| queue::rescue(conn, max).boxed())
-                .await?;
-            rescued += some;
-            if some < queue::RESCUED_AT_ONCE {
-                return Ok(rescued);
-            }
-        }
+    async fn depth(conn: &mut PgConnection) -> sqlx::Result<(BTreeMap<State, u64>, Duration)> {
+        look::depth(conn).await
     }
 
-    async fn entry(&self, key: &EventKey) -> Result<Option<Entry>, LedgerError> {
-        self.sessions
-            .run(&key, |conn, key| look::entry(conn, key).boxed())
-            .await
-    }
-
-    async fn depth(&self) -> Result<(BTreeMap<State, u64>, Duration), LedgerError> {
-        self.sessions.run(&(), |conn, ()| look::depth(conn).boxed()).await
-    }
-
-    async fn probe(&self) -> Result<(), LedgerError> {
-        self.sessions.run(&(), |conn, ()| look::probe(conn).boxed()).await
-    }
-
-    fn timeline(&self) -> u32 {
-        self.sessions.store().timeline()
-    }
-
-    async fn close(&self) {
-        self.group.close().await;
-        self.sessions.close();
+    async fn probe(conn: &mut PgConnection) -> sqlx::Result<()> {
+        look::probe(conn).await
     }
 }

@@ -11,7 +11,7 @@ use crate::run::never_retrying;
 use crate::{Fetch, Job, Lease, Settled};
 
 /// Rows freed by one statement; few enough that it holds no lock for long.
-pub(super) const RESCUED_AT_ONCE: u64 = 500;
+const RESCUED_AT_ONCE: i64 = 500;
 
 /// Rows that another worker is taking are skipped, so workers never wait for each other. The length of a body
 /// is known without reading it. Every row gets an owner of its own.
@@ -105,7 +105,7 @@ pub(super) async fn heartbeat(
 pub(super) async fn rescue(conn: &mut PgConnection, attempts_max: u32) -> sqlx::Result<u64> {
     let freed = sqlx::query(RESCUE)
         .bind(i64::from(attempts_max))
-        .bind(RESCUED_AT_ONCE.cast_signed())
+        .bind(RESCUED_AT_ONCE)
         .bind(never_retrying().collect::<Vec<_>>())
         .execute(conn)
         .await?;

@@ -63,11 +63,6 @@ impl Postgres {
         })
     }
 
-    /// The timeline seen at the latest connect.
-    pub(crate) fn timeline(&self) -> u32 {
-        self.timeline.load(Ordering::Relaxed)
-    }
-
     async fn settle_in(&self, conn: &mut PgConnection) -> Result<(), Fault> {
         type Settings = (String, String, String, Option<String>, String, String);
         let (.., fsync, encoding): Settings = sqlx::query_as(SETTINGS)
@@ -127,6 +122,10 @@ impl Store for Postgres {
 
     fn judge(error: &sqlx::Error) -> Fault {
         fault::judge(error)
+    }
+
+    fn timeline(&self) -> u32 {
+        self.timeline.load(Ordering::Relaxed)
     }
 }
 

@@ -3,17 +3,18 @@
 
 use sqlx::{Connection, SqliteConnection};
 
+use super::event::described;
 use crate::columns::{Original, bytes};
 use crate::group::Row;
-use crate::{Appended, NewEvent, headers};
+use crate::{Appended, NewEvent};
 
 const INSERT: &str = "
     INSERT INTO webhook_events
         (source, event_id, provider, account, mode, event_type, object_id, provider_time, path,
          state, next_attempt_at, processed_at, last_error, delivery_id, body_sha256, headers, body)
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, 'inbox',
-           iif($9 IS NULL, 'queued', 'done'), iif($9 IS NULL, now, NULL), iif($9 IS NULL, NULL, now),
-           $9, $10, $11, $12, $13
+           iif($13 IS NULL, 'queued', 'done'), iif($13 IS NULL, now, NULL), iif($13 IS NULL, NULL, now),
+           $13, $9, $10, $11, $12
     FROM clock
     WHERE true -- Else the parser takes what follows for a join's condition.
     ON CONFLICT (source, event_id) DO NOTHING";
@@ -41,21 +42,8 @@ pub(super) async fn append(
 
 /// Whether the row was new.
 async fn insert(conn: &mut SqliteConnection, row: &Row) -> sqlx::Result<bool> {
-    let event = &row.event;
-    let inserted = sqlx::query(INSERT)
-        .bind(event.key.source.as_str())
-        .bind(event.key.id.as_str())
-        .bind(event.provider)
-        .bind(event.account.as_ref().map(|field| field.as_str()))
-        .bind(event.mode.as_str())
-        .bind(event.event_type.as_ref().map(|field| field.as_str()))
-        .bind(event.object_id.as_ref().map(|field| field.as_str()))
-        .bind(event.provider_time.as_ref().map(|time| time.unix_ms))
+    let inserted = described(INSERT, &row.event)
         .bind(row.queue.reason())
-        .bind(&event.delivery.to_bytes()[..])
-        .bind(&event.body_sha256[..])
-        .bind(headers::write(&event.headers))
-        .bind(&event.body[..])
         .execute(conn)
         .await?;
     Ok(inserted.rows_affected() == 1)

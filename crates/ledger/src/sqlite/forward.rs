@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use sqlx::{Connection, SqliteConnection};
+use sqlx::{Connection, FromRow, SqliteConnection};
 
+use super::event::described;
 use crate::columns::milliseconds;
 use crate::rows::Met;
-use crate::{Begun, NewEvent, headers};
+use crate::{Begun, NewEvent};
 
 /// Inserts the row as running, or takes over one that failed or whose owner let its lease end. A row that a
 /// worker runs is never taken.
@@ -50,23 +51,11 @@ pub(super) async fn begin(
 }
 
 async fn insert(conn: &mut SqliteConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Option<Met>> {
-    let mut rows = sqlx::query_as(BEGIN)
-        .bind(event.key.source.as_str())
-        .bind(event.key.id.as_str())
-        .bind(event.provider)
-        .bind(event.account.as_ref().map(|field| field.as_str()))
-        .bind(event.mode.as_str())
-        .bind(event.event_type.as_ref().map(|field| field.as_str()))
-        .bind(event.object_id.as_ref().map(|field| field.as_str()))
-        .bind(event.provider_time.as_ref().map(|time| time.unix_ms))
-        .bind(&event.delivery.to_bytes()[..])
-        .bind(&event.body_sha256[..])
-        .bind(headers::write(&event.headers))
-        .bind(&event.body[..])
+    let rows = described(BEGIN, event)
         .bind(milliseconds(lease))
         .fetch_all(conn)
         .await?;
-    Ok(rows.pop())
+    rows.first().map(Met::from_row).transpose()
 }
 
 async fn look(conn: &mut SqliteConnection, event: &NewEvent) -> sqlx::Result<Met> {

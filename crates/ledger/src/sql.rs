@@ -1,0 +1,219 @@
+//! The ledger on any SQL database: every call is one act in its dialect, done on a connection within its
+//! bounds. A dialect says only what differs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hookgate_webhook::EventKey;
+use sqlx::migrate::MigrateError;
+use tokio::time::Instant;
+
+use crate::fault::Fault;
+use crate::group::{Commit, Group, Row};
+use crate::migrate::migrate;
+use crate::run::{Ending, Run};
+use crate::sessions::{Sessions, Store};
+use crate::{
+    Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
+    Outcome, Queue, Settled, State,
+};
+
+/// The acts of a ledger in one database's SQL. Each is atomic, and may come again when the outcome of an
+/// earlier try is unknown.
+#[async_trait]
+pub(crate) trait Dialect: Store {
+    /// As [`Commit::LANES`].
+    const LANES: usize;
+    /// As [`Commit::ALONE`].
+    const ALONE: usize;
+
+    /// Runs the migrations that are missing, in one transaction, beside nobody.
+    async fn migrate(conn: &mut Self::Connection) -> Result<(), MigrateError>;
+
+    /// As [`Commit::commit`].
+    async fn append(conn: &mut Self::Connection, rows: &[&Row]) -> sqlx::Result<Vec<Option<Appended>>>;
+
+    /// As [`Ledger::begin`].
+    async fn begin(conn: &mut Self::Connection, event: &NewEvent, lease: Duration) -> sqlx::Result<Begun>;
+
+    /// As [`Ledger::fetch`].
+    async fn fetch(conn: &mut Self::Connection, want: &Fetch) -> sqlx::Result<Vec<Job>>;
+
+    /// As [`Ledger::heartbeat`].
+    async fn heartbeat(conn: &mut Self::Connection, lease: &Lease, extend: Duration)
+    -> sqlx::Result<Settled>;
+
+    /// As [`Ledger::settle`], for a worker's run and for a forward's.
+    async fn settle(conn: &mut Self::Connection, run: &Run<'_>) -> sqlx::Result<Settled>;
+
+    /// As [`Ledger::rescue`], but may leave some for the next time.
+    async fn rescue(conn: &mut Self::Connection, attempts_max: u32) -> sqlx::Result<u64>;
+
+    /// As [`Ledger::entry`].
+    async fn entry(conn: &mut Self::Connection, key: &EventKey) -> sqlx::Result<Option<Entry>>;
+
+    /// As [`Ledger::depth`].
+    async fn depth(conn: &mut Self::Connection) -> sqlx::Result<(BTreeMap<State, u64>, Duration)>;
+
+    /// As [`Ledger::probe`].
+    async fn probe(conn: &mut Self::Connection) -> sqlx::Result<()>;
+}
+
+/// What a ledger works with.
+pub(crate) struct Parts<D: Dialect> {
+    writers: Arc<Sessions<D>>,
+    readers: Arc<Sessions<D>>,
+    group: Group<Committer<D>>,
+}
+
+impl<D: Dialect> Parts<D> {
+    /// Writers and readers may be the same.
+    pub(crate) fn new(writers: Arc<Sessions<D>>, readers: Arc<Sessions<D>>, limits: Limits) -> Self {
+        Self {
+            group: Group::new(Committer(Arc::clone(&writers)), limits),
+            writers,
+            readers,
+        }
+    }
+}
+
+/// A ledger that is made of such parts.
+pub(crate) trait SqlLedger: Send + Sync + 'static {
+    type Dialect: Dialect;
+
+    fn parts(&self) -> &Parts<Self::Dialect>;
+}
+
+/// Commits batches on the ledger's own connections.
+struct Committer<D: Dialect>(Arc<Sessions<D>>);
+
+impl<D: Dialect> Commit for Committer<D> {
+    const LANES: usize = D::LANES;
+    const ALONE: usize = D::ALONE;
+
+    async fn commit(&self, rows: &[&Row], deadline: Instant) -> Result<Vec<Option<Appended>>, Fault> {
+        self.0
+            .once(deadline, &rows, |conn, rows| D::append(conn, rows))
+            .await
+    }
+}
+
+#[async_trait]
+impl<L: SqlLedger> Ledger for L {
+    async fn migrate(&self) -> Result<(), LedgerError> {
+        migrate(&self.parts().writers).await
+    }
+
+    async fn append(&self, event: NewEvent, queue: Queue) -> Result<Appended, LedgerError> {
+        self.parts().group.append(Row { event, queue }).await
+    }
+
+    async fn begin(&self, event: &NewEvent, lease: Duration) -> Result<Begun, LedgerError> {
+        let begin = &(event, lease);
+        self.parts()
+            .writers
+            .run(begin, |conn, &(event, lease)| {
+                L::Dialect::begin(conn, event, lease)
+            })
+            .await
+    }
+
+    async fn finish(&self, lease: &Lease) -> Result<Settled, LedgerError> {
+        self.settle(lease, Outcome::Done, Effects::default()).await
+    }
+
+    async fn release(&self, lease: &Lease, error: &str, next: OnFailure) -> Result<Settled, LedgerError> {
+        let run = Run {
+            lease,
+            ending: Ending::released(error, next),
+            effects: &[],
+        };
+        self.parts()
+            .writers
+            .run(&run, |conn, run| L::Dialect::settle(conn, run))
+            .await
+    }
+
+    async fn fetch(&self, want: Fetch) -> Result<Vec<Job>, LedgerError> {
+        self.parts()
+            .writers
+            .run(&want, |conn, want| L::Dialect::fetch(conn, want))
+            .await
+    }
+
+    async fn heartbeat(&self, lease: &Lease, extend: Duration) -> Result<Settled, LedgerError> {
+        let heartbeat = &(lease, extend);
+        self.parts()
+            .writers
+            .run(heartbeat, |conn, &(lease, extend)| {
+                L::Dialect::heartbeat(conn, lease, extend)
+            })
+            .await
+    }
+
+    async fn settle(
+        &self,
+        lease: &Lease,
+        outcome: Outcome,
+        effects: Effects,
+    ) -> Result<Settled, LedgerError> {
+        let run = Run {
+            lease,
+            ending: Ending::of(&outcome),
+            effects: &effects.outbox,
+        };
+        self.parts()
+            .writers
+            .run(&run, |conn, run| L::Dialect::settle(conn, run))
+            .await
+    }
+
+    async fn rescue(&self, attempts_max: u32) -> Result<u64, LedgerError> {
+        let mut rescued = 0;
+        loop {
+            let some = self
+                .parts()
+                .writers
+                .run(&attempts_max, |conn, &max| L::Dialect::rescue(conn, max))
+                .await?;
+            if some == 0 {
+                return Ok(rescued);
+            }
+            rescued += some;
+        }
+    }
+
+    async fn entry(&self, key: &EventKey) -> Result<Option<Entry>, LedgerError> {
+        self.parts()
+            .readers
+            .run(key, |conn, key| L::Dialect::entry(conn, key))
+            .await
+    }
+
+    async fn depth(&self) -> Result<(BTreeMap<State, u64>, Duration), LedgerError> {
+        self.parts()
+            .readers
+            .run(&(), |conn, ()| L::Dialect::depth(conn))
+            .await
+    }
+
+    async fn probe(&self) -> Result<(), LedgerError> {
+        self.parts()
+            .readers
+            .run(&(), |conn, ()| L::Dialect::probe(conn))
+            .await
+    }
+
+    fn timeline(&self) -> u32 {
+        self.parts().writers.store().timeline()
+    }
+
+    async fn close(&self) {
+        let parts = self.parts();
+        parts.group.close().await;
+        parts.writers.close();
+        parts.readers.close();
+    }
+}

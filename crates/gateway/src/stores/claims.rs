@@ -23,7 +23,7 @@ pub struct GuardedClaims {
     breaker: Arc<Breaker>,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
-    /// Unix seconds of the last warning of the store, and of a single key: neither hides the other.
+    /// Of the store, and of a single key: neither hides the other.
     warned: OnceAMinute,
     warned_of_key: OnceAMinute,
 }
@@ -198,6 +198,8 @@ impl GuardedClaims {
 
 #[cfg(test)]
 mod tests {
+    use hookgate_webhook::{EventId, SourceName};
+
     use super::*;
 
     fn guarded() -> Arc<GuardedClaims> {
@@ -227,5 +229,26 @@ mod tests {
             suffer(&claims, Trouble::Store).await;
         }
         assert!(!claims.is_up());
+    }
+
+    #[tokio::test]
+    async fn a_renewal_that_finds_its_claim_lost_says_so_and_counts_it() {
+        let claims = guarded();
+        let key = EventKey {
+            source: SourceName::parse("stripe").unwrap(),
+            id: EventId::parse("evt_1").unwrap(),
+        };
+        let terms = Terms {
+            ttl: Duration::from_secs(604_800),
+            lease: Duration::from_secs(15),
+        };
+        let Claim::First(mut lease) = claims.claim(&key, terms).await.unwrap() else {
+            panic!("nobody else claims here");
+        };
+        assert!(claims.renew(&mut lease).await);
+        assert_eq!(claims.metrics.claims_lost.get(), 0);
+        claims.mark_done(&key, terms.ttl, claims.epoch()).await;
+        assert!(!claims.renew(&mut lease).await);
+        assert_eq!(claims.metrics.claims_lost.get(), 1);
     }
 }

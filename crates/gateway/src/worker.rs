@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookgate_ledger::{Effects, Fetch, Job, Outcome, Settled};
+use hookgate_ledger::{Effects, Fetch, Job, Lease, LedgerError, Outcome, Settled};
 use hookgate_webhook::SourceName;
 use rand::RngExt as _;
 use tokio::task::JoinSet;
@@ -26,6 +26,9 @@ const RESCUE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a lease adds to the longest delivery, so that settling has time.
 const LEASE_MARGIN: Duration = Duration::from_secs(10);
+
+/// Pause before the ledger is told again how a delivery ended.
+const SETTLE_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Bodies fetched at once: one of the largest that a provider sends, or thousands of the common ones.
 const FETCH_BYTES_MAX: u64 = 32 << 20;
@@ -120,13 +123,31 @@ impl Worker {
             started.elapsed(),
         );
         let word = word(&outcome);
-        match self.ledger.settle(&job.lease, outcome, Effects::default()).await {
+        match self.settle(&job.lease, outcome).await {
             Ok(Settled::Committed) => self.metrics.attempts.with_label_values(&[source, word]).inc(),
             Ok(Settled::Lost) => {
                 tracing::warn!(event.key = %key, "{key} outlived its lease and was taken over")
             }
             Err(error) => {
                 tracing::warn!(event.key = %key, %error, "{key} could not be settled; its lease will end")
+            }
+        }
+    }
+
+    /// Settles, if need be again and again while the lease lasts: what is not settled is delivered once more,
+    /// and a database that fails over takes a few seconds.
+    async fn settle(&self, lease: &Lease, outcome: Outcome) -> Result<Settled, LedgerError> {
+        let until = Instant::now() + LEASE_MARGIN;
+        loop {
+            let settled = self
+                .ledger
+                .settle(lease, outcome.clone(), Effects::default())
+                .await;
+            match settled {
+                Err(LedgerError::Unavailable(_)) if Instant::now() < until => {
+                    tokio::time::sleep(SETTLE_RETRY_INTERVAL).await;
+                }
+                settled => return settled,
             }
         }
     }

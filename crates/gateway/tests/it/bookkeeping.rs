@@ -169,6 +169,37 @@ async fn a_row_that_cannot_be_finished_at_once_is_finished_later() {
 }
 
 #[tokio::test]
+async fn a_delivery_that_cannot_be_settled_at_once_is_not_made_again() {
+    let (target, gate) = (Upstream::start().await, Gate::closed());
+    target.answer(Answer::Gate(gate.clone(), 200));
+    let proxy = Proxy::start(PostgresServer::shared().await.addr()).await;
+    let deployment = Deployment::on(Stores::PostgresAlone).await.delivering_to(&target);
+    let deployment = deployment.through("DATABASE_URL", &proxy);
+    let replica = deployment.replica().await;
+    let event = provider::fresh();
+    assert!(replica.deliver(&event).await.is_ok(false));
+    target.wait_for(1).await;
+    proxy.set(Fault::Refuse);
+    until("the ledger is known to be away", async || {
+        !replica.ledger_is_up().await
+    })
+    .await;
+    gate.open();
+    target
+        .wait_until(|seen| seen.iter().all(|one| one.ended.is_some()))
+        .await;
+    let refused = replica.deliver(&provider::fresh()).await;
+    assert!(
+        refused.says_later(503, "unavailable"),
+        "it is still away: {refused:?}"
+    );
+    proxy.set(Fault::None);
+    let entry = deployment.wait_for_state(&event, State::Done).await;
+    assert_eq!(entry.attempts, 1);
+    assert_eq!(target.count_for(&event.target_id()), 1);
+}
+
+#[tokio::test]
 async fn an_answer_lost_on_its_way_costs_the_provider_one_failure() {
     for forward in [false, true] {
         let target = Upstream::start().await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_claim::{Claim, Terms};
-use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, State, Stored};
+use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, Stored};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -46,9 +46,6 @@ impl Forward {
     pub(super) async fn handle(&self, event: &NewEvent, hold: &mut Hold) -> Handled {
         let deadline = Instant::now() + self.wait;
         let mut waited = false;
-        if matches!(hold, Hold::Others) && self.ledger_knows(event).await {
-            return Handled::Duplicate(DecidedBy::Ledger);
-        }
         loop {
             if (waited || !matches!(hold, Hold::Others))
                 && let Some(handled) = self.run_or_learn(event, hold, waited).await
@@ -73,17 +70,6 @@ impl Forward {
                 Waited::Refused => return Handled::InFlight,
             }
         }
-    }
-
-    /// A waiter asks the ledger when it begins: it outranks the claim.
-    async fn ledger_knows(&self, event: &NewEvent) -> bool {
-        let Some(ledger) = &self.stores.ledger else {
-            return false;
-        };
-        let Ok(Some(entry)) = ledger.entry(&event.key).await else {
-            return false;
-        };
-        !matches!(entry.state, State::Running | State::Failed)
     }
 
     /// Runs the event if it is ours to run. `None`: somebody else runs it, or, unless this is the `last` time to

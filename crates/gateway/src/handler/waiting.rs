@@ -105,9 +105,8 @@ impl Waiters {
     }
 
     async fn poll(self: Arc<Self>, place: (EventKey, Witness), tell: watch::Sender<Seen>) {
+        let mut seen = self.look_first(&place.0).await;
         loop {
-            tokio::time::sleep(POLL_INTERVAL).await;
-            let seen = self.look(&place.0, place.1).await;
             // The map holds one receiver; alone, it means that nobody waits any more. Leaving the map before
             // telling lets a copy that comes now start a fresh poller instead of reading an old outcome.
             let mut pollers = self.pollers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,6 +116,23 @@ impl Waiters {
                 let _earlier = tell.send_replace(seen);
                 return;
             }
+            drop(pollers);
+            tokio::time::sleep(POLL_INTERVAL).await;
+            seen = self.look(&place.0, place.1).await;
+        }
+    }
+
+    /// Whether the ledger knows the event as settled: it outranks a claim that says otherwise. Asked once for
+    /// all that wait, so a crowd of copies costs the ledger one question.
+    async fn look_first(&self, key: &EventKey) -> Seen {
+        let Some(ledger) = &self.stores.ledger else {
+            return Seen::InFlight;
+        };
+        match ledger.entry(key).await {
+            Ok(Some(entry)) if !matches!(entry.state, State::Running | State::Failed) => {
+                Seen::Done(DecidedBy::Ledger)
+            }
+            Ok(_) | Err(_) => Seen::InFlight,
         }
     }
 

@@ -10,12 +10,17 @@ use crate::provider::{self, Signed};
 const DONE: usize = 200;
 const IN_HAND: usize = 20;
 
-/// Delivers all events at the same time and waits for the answers.
+/// As many as the ledger takes at the same time without making anybody wait for a connection.
+const AT_ONCE: usize = 8;
+
+/// Delivers all events, some at the same time, and waits for the answers.
 async fn all_answered(replica: &Replica, events: &[Signed], duplicate: bool) {
-    let mut sent: Vec<_> = events.iter().map(|event| replica.send(event)).collect();
-    for sent in &mut sent {
-        let answer = sent.answer().await;
-        assert!(answer.is_ok(duplicate), "{answer:?}");
+    for some in events.chunks(AT_ONCE) {
+        let mut sent: Vec<_> = some.iter().map(|event| replica.send(event)).collect();
+        for sent in &mut sent {
+            let answer = sent.answer().await;
+            assert!(answer.is_ok(duplicate), "{answer:?}");
+        }
     }
 }
 

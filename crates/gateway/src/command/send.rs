@@ -32,10 +32,10 @@ pub struct Send {
     /// How many events
     #[arg(long, default_value_t = 1, value_name = "N")]
     count: u32,
-    /// Full URL of the source, or the gateway's base URL [default: the dev address]
+    /// Full URL of the source, or the gateway's base URL; by default the dev address
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// File with the secret [default: <SOURCE>_WEBHOOK_SECRET, else the dev secret]
+    /// File with the secret; by default `<SOURCE>_WEBHOOK_SECRET`, else the dev secret
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }

@@ -11,6 +11,9 @@ use crate::provider;
 /// The done mark as it goes over the wire.
 const DONE_MARK: &[u8] = b"\r\nd:";
 
+/// Longest wait for a reply that is lost: longer than a busy machine takes for one that is not.
+const LIMIT: &str = "1s";
+
 /// How a reply can get lost.
 const LOSSES: [Then; 2] = [Then::Reset, Then::Silence];
 
@@ -22,7 +25,8 @@ async fn a_claim_whose_reply_is_lost_is_no_duplicate() {
             let proxy = Proxy::start(RedisServer::shared().await.addr()).await;
             let deployment = Deployment::on(Stores::RedisAndPostgres)
                 .await
-                .through("REDIS_URL", &proxy);
+                .through("REDIS_URL", &proxy)
+                .set("HOOKGATE_REDIS_TIMEOUT", LIMIT);
             let deployment = deployment.delivering_to(&target);
             let handler = if forward { "forward" } else { "inbox" };
             let replica = deployment.set("HOOKGATE_HANDLER", handler).replica().await;
@@ -45,7 +49,8 @@ async fn without_a_ledger_a_claim_is_known_by_its_token_after_a_reset() {
     let proxy = Proxy::start(redis.addr()).await;
     let deployment = Deployment::on(Stores::RedisAlone)
         .await
-        .through("REDIS_URL", &proxy);
+        .through("REDIS_URL", &proxy)
+        .set("HOOKGATE_REDIS_TIMEOUT", LIMIT);
     let replica = deployment.forwarding_to(&target).replica().await;
     let event = provider::fresh();
     let fault = Fault::DropNextReply { then: Then::Reset };
@@ -62,7 +67,8 @@ async fn without_a_ledger_a_silent_claim_promises_nothing_and_blocks_nothing() {
     let proxy = Proxy::start(redis.addr()).await;
     let deployment = Deployment::on(Stores::RedisAlone)
         .await
-        .through("REDIS_URL", &proxy);
+        .through("REDIS_URL", &proxy)
+        .set("HOOKGATE_REDIS_TIMEOUT", LIMIT);
     let replica = deployment.forwarding_to(&target).replica().await;
     let event = provider::fresh();
     let fault = Fault::DropNextReply { then: Then::Silence };
@@ -84,7 +90,8 @@ async fn a_done_mark_that_cannot_be_written_changes_no_answer() {
             let proxy = Proxy::start(RedisServer::shared().await.addr()).await;
             let deployment = Deployment::on(Stores::RedisAndPostgres)
                 .await
-                .through("REDIS_URL", &proxy);
+                .through("REDIS_URL", &proxy)
+                .set("HOOKGATE_REDIS_TIMEOUT", LIMIT);
             let deployment = deployment.delivering_to(&target);
             let handler = if forward { "forward" } else { "inbox" };
             let replica = deployment.set("HOOKGATE_HANDLER", handler).replica().await;
@@ -109,7 +116,8 @@ async fn redis_lost_while_the_target_works_changes_no_answer() {
     let proxy = Proxy::start(RedisServer::shared().await.addr()).await;
     let deployment = Deployment::on(Stores::RedisAndPostgres)
         .await
-        .through("REDIS_URL", &proxy);
+        .through("REDIS_URL", &proxy)
+        .set("HOOKGATE_REDIS_TIMEOUT", LIMIT);
     let replica = deployment.forwarding_to(&target).replica().await;
     let event = provider::fresh();
     let mut first = replica.send(&event);

@@ -112,13 +112,16 @@ async fn under_way(replica: &Replica, copies: usize) {
 
 /// Connections to this local port, as the kernel lists them.
 fn established(port: &str) -> usize {
+    const ESTABLISHED: &str = "01";
     let port: u16 = port.parse().expect("a port");
-    let local = format!(":{port:04X} ");
+    let local = format!(":{port:04X}");
     let table = std::fs::read_to_string("/proc/net/tcp").expect("the kernel lists its connections");
-    let lines = table.lines();
-    lines
-        .filter(|line| line.get(..20).is_some_and(|start| start.contains(&local)) && line.contains(" 01 "))
-        .count()
+    let open = table.lines().filter(|line| {
+        // Number, local and remote address, state, and more.
+        let mut columns = line.split_whitespace().skip(1);
+        columns.next().is_some_and(|address| address.ends_with(&local)) && columns.nth(1) == Some(ESTABLISHED)
+    });
+    open.count()
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use hookgate_harness::{Answer, Gate, RedisServer, Upstream};
 use hookgate_ledger::State;
 
@@ -13,6 +14,9 @@ use crate::provider::{self, Signed};
 
 /// Long enough for a busy machine to ask once before it ends, short enough to wait for.
 const LEASE: &str = "4s";
+
+/// What a target takes that is slower than the lease, and faster than the handler timeout.
+const SLOW: Duration = Duration::from_secs(9);
 
 /// Delivers until nobody else has the event in hand.
 async fn deliver_until_free(replica: &Replica, event: &Signed) -> gateway::Answer {
@@ -93,7 +97,7 @@ async fn a_killed_worker_s_event_is_taken_up_by_another() {
     let deployment = Deployment::on(Stores::RedisAndPostgres)
         .await
         .delivering_to(&target);
-    let deployment = deployment.set("HOOKGATE_HANDLER_TIMEOUT", "100ms");
+    let deployment = deployment.set("HOOKGATE_HANDLER_TIMEOUT", "1s");
     let killed = deployment.replica().await;
     let event = provider::fresh();
     assert!(killed.deliver(&event).await.is_ok(false));
@@ -112,58 +116,60 @@ async fn a_killed_worker_s_event_is_taken_up_by_another() {
 
 #[tokio::test]
 async fn a_late_owner_neither_frees_nor_fails_the_event_of_its_successor() {
-    for stores in Stores::SHARED {
-        let (target, late) = (Upstream::start().await, Gate::closed());
-        target.answer(Answer::Gate(late.clone(), 500));
-        let deployment = Deployment::on(stores).await.forwarding_to(&target);
-        let deployment = deployment
-            .set("HOOKGATE_CLAIM_LEASE", "2s")
-            .set("HOOKGATE_CLAIM_WAIT", "0s");
-        let (first, second) = (deployment.replica().await, deployment.replica().await);
-        let third = deployment.replica().await;
-        let event = provider::fresh();
-        let mut failing = first.send(&event);
-        target.wait_for(1).await;
-        first.process().signal("STOP");
+    join_all(Stores::SHARED.map(a_late_owner_changes_nothing)).await;
+}
 
-        // Longer than the lease, so that only renewals keep the event with its second owner.
-        target.answer(Answer::Slow(Duration::from_secs(5), 200));
-        let mut succeeding = take_over(&second, &target, &event).await;
-        let held = held_by_second(stores, &deployment, &event).await;
+async fn a_late_owner_changes_nothing(stores: Stores) {
+    let (target, late) = (Upstream::start().await, Gate::closed());
+    target.answer(Answer::Gate(late.clone(), 500));
+    let deployment = Deployment::on(stores).await.forwarding_to(&target);
+    let deployment = deployment
+        .set("HOOKGATE_CLAIM_LEASE", LEASE)
+        .set("HOOKGATE_CLAIM_WAIT", "0s");
+    let (first, second) = (deployment.replica().await, deployment.replica().await);
+    let third = deployment.replica().await;
+    let event = provider::fresh();
+    let mut failing = first.send(&event);
+    target.wait_for(1).await;
+    first.process().signal("STOP");
 
-        // Its renewal finds out, or its release does: it counts once either way.
-        if stores == Stores::RedisAndPostgres {
-            first.process().signal("CONT");
-            until("the renewal finds out", async || lost_claims(&first).await == 1.0).await;
-            late.open();
-        } else {
-            late.open();
-            first.process().signal("CONT");
-        }
-        let failed = failing.answer().await;
-        assert_eq!(failed.error(), "handler_failed", "{stores:?}: {failed:?}");
-        assert_eq!(
-            held_by_second(stores, &deployment, &event).await,
-            held,
-            "{stores:?}"
-        );
-        let told = third.deliver(&event).await;
-        assert!(told.says_later(409, "in_flight"), "{stores:?}: {told:?}");
+    // Longer than the lease, so that only renewals keep the event with its second owner.
+    target.answer(Answer::Slow(SLOW, 200));
+    let mut succeeding = take_over(&second, &target, &event).await;
+    let held = held_by_second(stores, &deployment, &event).await;
 
-        assert!(deliver_until_free(&third, &event).await.is_ok(true), "{stores:?}");
-        let done = succeeding.answer().await;
-        assert!(done.is_ok(false), "{stores:?}: {done:?}");
-        assert_eq!(
-            target.count_for(&event.target_id()),
-            2,
-            "one failed, one took effect"
-        );
-        let row = stores.have_a_ledger().then_some((State::Done, 2));
-        assert_eq!(deployment.state(&event).await, row, "{stores:?}");
-        let lost = f64::from(u8::from(stores != Stores::PostgresAlone));
-        assert_eq!(lost_claims(&first).await, lost, "{stores:?}");
-        assert_eq!(lost_claims(&second).await, 0.0, "{stores:?}");
+    // Its renewal finds out, or its release does: it counts once either way.
+    if stores == Stores::RedisAndPostgres {
+        first.process().signal("CONT");
+        until("the renewal finds out", async || lost_claims(&first).await == 1.0).await;
+        late.open();
+    } else {
+        late.open();
+        first.process().signal("CONT");
     }
+    let failed = failing.answer().await;
+    assert_eq!(failed.error(), "handler_failed", "{stores:?}: {failed:?}");
+    assert_eq!(
+        held_by_second(stores, &deployment, &event).await,
+        held,
+        "{stores:?}"
+    );
+    let told = third.deliver(&event).await;
+    assert!(told.says_later(409, "in_flight"), "{stores:?}: {told:?}");
+
+    assert!(deliver_until_free(&third, &event).await.is_ok(true), "{stores:?}");
+    let done = succeeding.answer().await;
+    assert!(done.is_ok(false), "{stores:?}: {done:?}");
+    assert_eq!(
+        target.count_for(&event.target_id()),
+        2,
+        "one failed, one took effect"
+    );
+    let row = stores.have_a_ledger().then_some((State::Done, 2));
+    assert_eq!(deployment.state(&event).await, row, "{stores:?}");
+    let lost = f64::from(u8::from(stores != Stores::PostgresAlone));
+    assert_eq!(lost_claims(&first).await, lost, "{stores:?}");
+    assert_eq!(lost_claims(&second).await, 0.0, "{stores:?}");
 }
 
 async fn lost_claims(replica: &Replica) -> f64 {

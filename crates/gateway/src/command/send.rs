@@ -45,12 +45,14 @@ impl Send {
     pub fn run(&self) -> Result<(), Failure> {
         // One TLS library for every client; a second call finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let provider: Provider = self
-            .provider
-            .as_deref()
-            .unwrap_or(&self.source)
-            .parse()
-            .map_err(Failure::usage)?;
+        let provider: Provider =
+            self.provider
+                .as_deref()
+                .unwrap_or(&self.source)
+                .parse()
+                .map_err(|unknown| {
+                    Failure::usage(format!("{unknown}; for a source of another name give --provider"))
+                })?;
         let knowledge = provider.knowledge();
         let keys =
             Keys::new(knowledge.scheme, &[self.secret(provider)?], Tolerance::Off).map_err(Failure::usage)?;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
+
 use super::{ClaimStore, Config, HandlerKind, LedgerStore, SourceConfig};
 
 /// One sentence per risk, each naming the setting and what follows from it.
@@ -69,14 +71,15 @@ fn source_advice(config: &Config, source: &SourceConfig) -> Vec<String> {
             knowledge.name, shown(knowledge.resend_window), shown(config.claim_ttl),
         ));
     }
-    if config
-        .sources
-        .iter()
-        .any(|other| other.provider == source.provider && other.name < source.name)
-    {
+    let shares = |other: &&SourceConfig| {
+        let mut secrets = other.secrets.iter().map(ExposeSecret::expose_secret);
+        other.name < source.name
+            && secrets.any(|secret| source.secrets.iter().any(|own| own.expose_secret() == secret))
+    };
+    if let Some(other) = config.sources.iter().find(shares) {
         found.push(format!(
-            "source {name}: another source has provider {} too; give each its own secret",
-            knowledge.name
+            "source {name} shares a secret with source {}: what is signed for one is accepted by the other; give each its own",
+            other.name
         ));
     }
     found

@@ -124,6 +124,7 @@ impl App {
                 None => return Ok(None),
             }
         }
+        receiver.stores.learn_epoch(config.claim_epoch);
         let public = roles
             .receive
             .then(|| Public::open(config, &receiver, sources))

@@ -150,7 +150,12 @@ impl Receiver {
             {
                 claims.mark_done(key, source.terms.ttl, epoch).await;
             }
-            (Handled::Accepted, Hold::Ours(lease)) => claims.finish(&lease).await,
+            (Handled::Accepted, Hold::Ours(lease)) => {
+                if !claims.finish(&lease).await {
+                    self.tasks
+                        .spawn_on(Arc::clone(claims).finish_later(lease), &self.runtime);
+                }
+            }
             (Handled::Accepted, Hold::Unknown(Some(possible))) => claims.finish_possible(&possible).await,
             (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Ours(lease)) => {
                 claims.release(&lease).await

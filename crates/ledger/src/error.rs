@@ -7,6 +7,9 @@ pub enum LedgerError {
     /// The outcome of a commit may be unknown; repeating the same call is safe.
     #[error("the ledger cannot answer in time: {0}")]
     Unavailable(String),
+    /// Somebody held this one row for too long; nothing was done, and other events are not concerned.
+    #[error("the event's row is held by somebody else: {0}")]
+    Locked(String),
     /// The database refuses this one row, and will refuse it again.
     #[error("the database refuses this event: {0}")]
     Refused(String),

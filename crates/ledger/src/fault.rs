@@ -58,9 +58,8 @@ impl Fault {
 impl From<Fault> for LedgerError {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Broken(why) | Fault::Conflict(why) | Fault::Locked(why) | Fault::Overloaded(why) => {
-                Self::Unavailable(why)
-            }
+            Fault::Broken(why) | Fault::Conflict(why) | Fault::Overloaded(why) => Self::Unavailable(why),
+            Fault::Locked(why) => Self::Locked(why),
             Fault::Data(why) => Self::Refused(why),
             Fault::Unusable(why) => Self::Unusable(why),
             Fault::Migration(why) => Self::Migration(why),

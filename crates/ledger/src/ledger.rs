@@ -63,6 +63,10 @@ pub trait Ledger: Send + Sync + 'static {
     /// Begins a forward: inserts the row as running, or takes over a failed or expired one.
     async fn begin(&self, event: &NewEvent, lease: Duration) -> Result<Begun, LedgerError>;
 
+    /// Makes a forward's row that is not finished the workers' own: a failed one is queued, a running one will
+    /// be if it fails or dies. For an inbox that meets it: its 200 must not rest on somebody else's next try.
+    async fn adopt(&self, key: &EventKey) -> Result<(), LedgerError>;
+
     /// Ends a forward that took effect.
     async fn finish(&self, lease: &Lease) -> Result<Settled, LedgerError>;
 

@@ -38,6 +38,9 @@ pub(crate) trait Dialect: Store {
     /// As [`Ledger::begin`].
     async fn begin(conn: &mut Self::Connection, event: &NewEvent, lease: Duration) -> sqlx::Result<Begun>;
 
+    /// As [`Ledger::adopt`].
+    async fn adopt(conn: &mut Self::Connection, key: &EventKey) -> sqlx::Result<()>;
+
     /// As [`Ledger::fetch`].
     async fn fetch(conn: &mut Self::Connection, want: &Fetch) -> sqlx::Result<Vec<Job>>;
 
@@ -117,6 +120,13 @@ impl<L: SqlLedger> Ledger for L {
             .run(begin, |conn, &(event, lease)| {
                 L::Dialect::begin(conn, event, lease)
             })
+            .await
+    }
+
+    async fn adopt(&self, key: &EventKey) -> Result<(), LedgerError> {
+        self.parts()
+            .writers
+            .run(key, |conn, key| L::Dialect::adopt(conn, key))
             .await
     }
 

@@ -203,6 +203,14 @@ impl Config {
 
     fn source_coherent(&self, source: &SourceConfig) -> Result<(), Wrong> {
         let name = &source.name;
+        if source.claim_lease >= self.claim_ttl {
+            return Err(Wrong::Combination(format!(
+                "source {name}: the claim lease {} is not shorter than HOOKGATE_CLAIM_TTL = {}, so a claim would \
+                 vanish while its handler still runs: raise the one or lower the other",
+                humantime::format_duration(source.claim_lease),
+                humantime::format_duration(self.claim_ttl),
+            )));
+        }
         let no_ledger = matches!(self.ledger, LedgerStore::None);
         let nothing = no_ledger && matches!(self.claims, ClaimStore::None);
         let sentence = match source.handler {

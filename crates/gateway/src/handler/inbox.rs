@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hookgate_ledger::{Appended, LedgerError, NewEvent, Queue};
+use hookgate_ledger::{Appended, LedgerError, NewEvent, Queue, State};
 
 use super::{DecidedBy, Handled, note_other_body};
 use crate::metrics::Metrics;
@@ -34,19 +34,37 @@ impl Inbox {
     pub(super) async fn handle(&self, event: &NewEvent) -> Handled {
         match self.ledger.append(event.clone(), self.queue).await {
             Ok(Appended::Accepted) => Handled::Accepted,
-            Ok(Appended::Duplicate { same_body, .. }) => {
+            Ok(Appended::Duplicate { state, same_body }) => {
                 if !same_body {
                     note_other_body(&self.metrics, &event.key);
                 }
-                Handled::Duplicate(DecidedBy::Ledger)
+                self.vouch(event, state).await
             }
             Err(LedgerError::Refused(cause)) => {
                 tracing::error!(event.key = %event.key, %cause, "{} cannot be kept", event.key);
                 Handled::Failed
             }
-            Err(LedgerError::Unavailable(_) | LedgerError::Unusable(_) | LedgerError::Migration(_)) => {
-                Handled::Unavailable
+            Err(
+                LedgerError::Unavailable(_)
+                | LedgerError::Locked(_)
+                | LedgerError::Unusable(_)
+                | LedgerError::Migration(_),
+            ) => Handled::Unavailable,
+        }
+    }
+
+    /// A duplicate may be answered 200 if somebody will see it through. A row that a forward left, from before
+    /// this source was an inbox, waits for a provider that is about to be told that all is well: it becomes ours.
+    async fn vouch(&self, event: &NewEvent, state: State) -> Handled {
+        let ours = match state {
+            State::Failed | State::Running => self.ledger.adopt(&event.key).await,
+            State::Queued | State::Done | State::Dead | State::Discarded | State::Parked | State::Twin => {
+                Ok(())
             }
+        };
+        match ours {
+            Ok(()) => Handled::Duplicate(DecidedBy::Ledger),
+            Err(_) => Handled::Unavailable,
         }
     }
 }

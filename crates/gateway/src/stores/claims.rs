@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hookgate_claim::{
@@ -17,10 +18,14 @@ use crate::config::{ClaimStore, Config};
 use crate::metrics::{Metrics, observe};
 use crate::stores::OnceAMinute;
 
+/// Pause before the claim store is told again that an event is done.
+const FINISH_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
 /// The claim store as the path sees it.
 pub struct GuardedClaims {
     claims: Arc<dyn Claims>,
     breaker: Arc<Breaker>,
+    history_known: AtomicBool,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
     /// Of the store, and of a single key: neither hides the other.
@@ -37,11 +42,19 @@ pub(super) fn open(config: &Config) -> Result<Option<Arc<dyn Claims>>, BadRedisU
 }
 
 impl GuardedClaims {
-    pub(super) fn new(claims: Arc<dyn Claims>, metrics: Arc<Metrics>, stop: CancellationToken) -> Arc<Self> {
+    /// Until its ledger's history is known, done marks can be neither trusted nor set: they may speak of a
+    /// history that the ledger was restored away from.
+    pub(super) fn new(
+        claims: Arc<dyn Claims>,
+        metrics: Arc<Metrics>,
+        stop: CancellationToken,
+        history_known: bool,
+    ) -> Arc<Self> {
         metrics.claims_up.set(1);
         let guarded = Arc::new(Self {
             claims,
             breaker: Arc::default(),
+            history_known: AtomicBool::new(history_known),
             metrics,
             stop,
             warned: OnceAMinute::default(),
@@ -75,10 +88,21 @@ impl GuardedClaims {
         }
     }
 
-    /// Marks done if still ours.
-    pub async fn finish(self: &Arc<Self>, lease: &Lease) {
-        if let Ok(ownership) = self.guard(self.claims.finish(lease)).await {
+    /// Marks done if still ours. False if the store could not say.
+    pub async fn finish(self: &Arc<Self>, lease: &Lease) -> bool {
+        let finished = self.guard(self.claims.finish(lease)).await;
+        finished.is_ok_and(|ownership| {
             self.kept(ownership);
+            true
+        })
+    }
+
+    /// Marks done as soon as the store answers, while the lease lasts: without a ledger the mark is the only
+    /// record that the target took the event.
+    pub async fn finish_later(self: Arc<Self>, lease: Lease) {
+        let until = Instant::now() + lease.terms.lease;
+        while Instant::now() < until && !self.finish(&lease).await {
+            tokio::time::sleep(FINISH_RETRY_INTERVAL).await;
         }
     }
 
@@ -115,8 +139,13 @@ impl GuardedClaims {
         !self.breaker.is_open()
     }
 
-    pub(super) fn set_epoch(&self, epoch: Epoch) {
-        self.claims.set_epoch(epoch);
+    /// Sets the epoch, and with it what is known of the ledger. True if that is news.
+    pub(super) fn learn(&self, epoch: Epoch) -> bool {
+        let news = self.claims.epoch() != epoch;
+        if news {
+            self.claims.set_epoch(epoch);
+        }
+        !self.history_known.swap(true, Ordering::AcqRel) || news
     }
 
     pub(super) async fn close(&self) {
@@ -147,6 +176,13 @@ impl GuardedClaims {
         self: &Arc<Self>,
         call: impl Future<Output = Result<T, Unavailable>>,
     ) -> Result<T, Unavailable> {
+        if !self.history_known.load(Ordering::Acquire) {
+            return Err(Unavailable {
+                cause: "the ledger has not named its history yet".to_owned(),
+                possible: None,
+                trouble: Trouble::Store,
+            });
+        }
         if self.breaker.is_open() {
             return Err(Unavailable {
                 trouble: Trouble::Store,
@@ -205,7 +241,7 @@ mod tests {
     fn guarded() -> Arc<GuardedClaims> {
         let claims = Arc::new(MemoryClaims::new(10, Epoch::default()));
         let metrics = Arc::new(Metrics::new(std::iter::empty()).unwrap());
-        GuardedClaims::new(claims, metrics, CancellationToken::new())
+        GuardedClaims::new(claims, metrics, CancellationToken::new(), true)
     }
 
     async fn suffer(claims: &Arc<GuardedClaims>, trouble: Trouble) {

@@ -89,6 +89,11 @@ impl GuardedLedger {
         self.guard(self.ledger.begin(event, lease)).await
     }
 
+    /// Makes a forward's unfinished row the workers'.
+    pub async fn adopt(self: &Arc<Self>, key: &EventKey) -> Result<(), LedgerError> {
+        self.guard(self.ledger.adopt(key)).await
+    }
+
     /// Ends a forward that took effect.
     pub async fn finish(self: &Arc<Self>, lease: &Lease) -> Result<Settled, LedgerError> {
         self.guard(self.ledger.finish(lease)).await
@@ -144,8 +149,8 @@ impl GuardedLedger {
     }
 
     /// Asks whether it answers; the breaker hears it.
-    pub(super) async fn check(self: &Arc<Self>) {
-        let _ = self.guard(self.ledger.probe()).await;
+    pub(super) async fn check(self: &Arc<Self>) -> Result<(), LedgerError> {
+        self.guard(self.ledger.probe()).await
     }
 
     pub(super) fn timeline(&self) -> u32 {
@@ -184,8 +189,8 @@ impl GuardedLedger {
         }
         let result = call.await;
         match &result {
-            // A refused row is the row's fault: the ledger itself answered.
-            Ok(_) | Err(LedgerError::Refused(_)) => self.breaker.succeeded(),
+            // A refused or held row is the row's trouble: the ledger itself answered.
+            Ok(_) | Err(LedgerError::Refused(_) | LedgerError::Locked(_)) => self.breaker.succeeded(),
             Err(error) => {
                 self.warn(error);
                 if self.breaker.failed() {

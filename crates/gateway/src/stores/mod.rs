@@ -49,8 +49,9 @@ pub enum Unusable {
 impl Stores {
     /// Opens both; needs a tokio runtime. Neither needs to be reachable now: a gateway starts while its stores are down.
     pub fn open(config: &Config, metrics: &Arc<Metrics>, stop: &CancellationToken) -> Result<Self, Unusable> {
-        let claims =
-            claims::open(config)?.map(|claims| GuardedClaims::new(claims, Arc::clone(metrics), stop.clone()));
+        let history_known = !matches!(config.ledger, LedgerStore::Postgres(_));
+        let guarded = |claims| GuardedClaims::new(claims, Arc::clone(metrics), stop.clone(), history_known);
+        let claims = claims::open(config)?.map(guarded);
         let ledger =
             ledger::open(config)?.map(|ledger| GuardedLedger::new(ledger, Arc::clone(metrics), stop.clone()));
         Ok(Self { claims, ledger })
@@ -71,29 +72,15 @@ impl Stores {
         format!("claims {claims}, ledger {ledger}")
     }
 
-    /// Watches the ledger until `stop`: refreshes the queue gauges, and when the database changed its
-    /// timeline (a promotion or a restore), voids all earlier done marks.
+    /// Watches the ledger until `stop`: notices outages and promotions, and refreshes the queue gauges.
     pub async fn watch(&self, configured_epoch: u32, stop: &CancellationToken) {
         let Some(ledger) = &self.ledger else { return };
-        let mut epoch = Epoch {
-            configured: configured_epoch,
-            timeline: 0,
-        };
         for round in 0_u32.. {
-            ledger.check().await;
+            if ledger.check().await.is_ok() {
+                self.learn_epoch(configured_epoch);
+            }
             if round % ROUNDS_PER_DEPTH == 0 {
                 ledger.measure_depth().await;
-            }
-            let timeline = ledger.timeline();
-            if timeline != epoch.timeline && timeline != 0 {
-                tracing::info!(
-                    timeline,
-                    "the ledger is on timeline {timeline}; done marks of others are void"
-                );
-                epoch.timeline = timeline;
-                if let Some(claims) = &self.claims {
-                    claims.set_epoch(epoch);
-                }
             }
             if stop
                 .run_until_cancelled(tokio::time::sleep(WATCH_INTERVAL))
@@ -102,6 +89,28 @@ impl Stores {
             {
                 return;
             }
+        }
+    }
+
+    /// Tells the claims which history of the ledger they speak of, once it has answered: when the database
+    /// changed its timeline (a promotion or a restore), all earlier done marks are void.
+    pub fn learn_epoch(&self, configured: u32) {
+        let (Some(claims), Some(ledger)) = (&self.claims, &self.ledger) else {
+            return;
+        };
+        if !ledger.is_up() {
+            return;
+        }
+        let timeline = match ledger.timeline() {
+            // Not shown: then it is no reason to forget the one that was.
+            0 => claims.epoch().timeline,
+            timeline => timeline,
+        };
+        if claims.learn(Epoch { configured, timeline }) {
+            tracing::info!(
+                timeline,
+                "claims speak of the ledger's timeline {timeline}; done marks of others are void"
+            );
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hookgate_webhook::EventKey;
 use sqlx::PgConnection;
 
 use crate::rows::Met;
@@ -32,6 +33,23 @@ const LOOK: &str = "
            CASE WHEN lease_owner = $3 AND body_sha256 <> $4 THEN body END AS first_body
     FROM webhook_events
     WHERE source = $1 AND event_id = $2";
+
+const ADOPT: &str = "
+    UPDATE webhook_events
+    SET path = 'inbox',
+        next_attempt_at = CASE WHEN state = 'failed' THEN now() ELSE next_attempt_at END,
+        state = CASE WHEN state = 'failed' THEN 'queued' ELSE state END
+    WHERE source = $1 AND event_id = $2 AND path = 'forward' AND state IN ('failed', 'running')";
+
+/// Makes a forward's row the workers'.
+pub(super) async fn adopt(conn: &mut PgConnection, key: &EventKey) -> sqlx::Result<()> {
+    sqlx::query(ADOPT)
+        .bind(key.source.as_str())
+        .bind(key.id.as_str())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
 
 /// Begins; the owner is the delivery itself, so that a repetition knows its own run.
 pub(super) async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Begun> {

@@ -72,6 +72,10 @@ impl Dialect for Postgres {
         forward::begin(conn, event, lease).await
     }
 
+    async fn adopt(conn: &mut PgConnection, key: &EventKey) -> sqlx::Result<()> {
+        forward::adopt(conn, key).await
+    }
+
     async fn fetch(conn: &mut PgConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
         queue::fetch(conn, want).await
     }

@@ -10,13 +10,16 @@ use crate::run::{HELD_MAX, HELD_TOO_LONG, Run};
 use crate::{Lease, OutboxRow, Settled};
 
 /// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
-/// worker, not to a provider that will not come again.
+/// worker, not to a provider that will not come again. One that an inbox adopted while it ran is queued if it
+/// failed.
 const END: &str = "
     WITH ended AS (
         UPDATE webhook_events
-        SET state = $4::text, last_error = $5,
+        SET state = CASE WHEN $4::text = 'failed' AND path = 'inbox' THEN 'queued' ELSE $4::text END,
+            last_error = $5,
             path = CASE WHEN $4::text = 'queued' THEN 'inbox' ELSE path END,
-            next_attempt_at = now() + make_interval(secs => $7),
+            next_attempt_at = now() + make_interval(secs => COALESCE(
+                $7, CASE WHEN $4::text = 'failed' AND path = 'inbox' THEN 0 END)),
             processed_at = CASE WHEN $8 THEN now() END,
             lease_owner = NULL, lease_until = NULL
         WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'

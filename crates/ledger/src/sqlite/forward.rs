@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hookgate_webhook::EventKey;
 use sqlx::{Connection, FromRow, SqliteConnection};
 
 use super::event::described;
@@ -33,6 +34,23 @@ const LOOK: &str = "
            event_type, headers, iif(lease_owner = $3 AND body_sha256 <> $4, body, NULL) AS first_body
     FROM webhook_events
     WHERE source = $1 AND event_id = $2";
+
+const ADOPT: &str = "
+    UPDATE webhook_events
+    SET path = 'inbox',
+        next_attempt_at = CASE WHEN state = 'failed' THEN (SELECT now FROM clock) ELSE next_attempt_at END,
+        state = CASE WHEN state = 'failed' THEN 'queued' ELSE state END
+    WHERE source = $1 AND event_id = $2 AND path = 'forward' AND state IN ('failed', 'running')";
+
+/// Makes a forward's row the workers'.
+pub(super) async fn adopt(conn: &mut SqliteConnection, key: &EventKey) -> sqlx::Result<()> {
+    sqlx::query(ADOPT)
+        .bind(key.source.as_str())
+        .bind(key.id.as_str())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
 
 /// Begins; the owner is the delivery itself, so that a repetition knows its own run. Within the transaction
 /// nobody else writes, so a row that could not be had can be looked at.

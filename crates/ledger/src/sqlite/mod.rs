@@ -82,6 +82,10 @@ impl Dialect for Sqlite {
         forward::begin(conn, event, lease).await
     }
 
+    async fn adopt(conn: &mut SqliteConnection, key: &EventKey) -> sqlx::Result<()> {
+        forward::adopt(conn, key).await
+    }
+
     async fn fetch(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
         queue::fetch(conn, want).await
     }

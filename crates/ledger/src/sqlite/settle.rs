@@ -11,12 +11,14 @@ use crate::run::{Ending, HELD_MAX, HELD_TOO_LONG, Run};
 use crate::{Lease, OutboxRow, Settled};
 
 /// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
-/// worker, not to a provider that will not come again.
+/// worker, not to a provider that will not come again. One that an inbox adopted while it ran is queued if it
+/// failed.
 const END: &str = "
     UPDATE webhook_events
-    SET state = $4, last_error = $5,
+    SET state = iif($4 = 'failed' AND path = 'inbox', 'queued', $4), last_error = $5,
         path = iif($4 = 'queued', 'inbox', path),
-        next_attempt_at = (SELECT now FROM clock) + $6,
+        next_attempt_at = (SELECT now FROM clock)
+            + COALESCE($6, iif($4 = 'failed' AND path = 'inbox', 0, NULL)),
         processed_at = iif($7, (SELECT now FROM clock), NULL),
         lease_owner = NULL, lease_until = NULL
     WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";

@@ -18,6 +18,7 @@ mod deployment;
 mod dev_command;
 mod embedded;
 mod gateway;
+mod handover;
 mod hang_up;
 mod hostile_ids;
 mod limits;

@@ -16,6 +16,7 @@ on_both!(
     a_failed_forward_is_the_next_trys_and_no_workers,
     a_forward_handed_over_is_the_workers,
     a_forward_that_nobody_sends_again_survives_its_owner,
+    an_inbox_adopts_what_a_forward_left,
     a_forward_whose_owner_died_is_taken_over_once,
     a_workers_run_is_never_taken_over,
     a_late_owner_changes_nothing,
@@ -134,6 +135,30 @@ async fn a_forward_that_nobody_sends_again_survives_its_owner(db: Database) {
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
     assert_eq!(ledger.rescue(1).await.unwrap(), 1);
     assert_eq!(fetch_one(&*ledger, LONG).await.lease.attempt, 2);
+}
+
+async fn an_inbox_adopts_what_a_forward_left(db: Database) {
+    let ledger = db.ledger().await;
+    let failed = begin(&*ledger, "evt_failed", LONG).await;
+    let next = OnFailure::ProviderRetries;
+    let _ = ledger.release(&failed, "answered 500", next).await.unwrap();
+    ledger.adopt(&key("evt_failed")).await.unwrap();
+    assert_eq!(fetch_one(&*ledger, LONG).await.lease.attempt, 2);
+
+    let running = begin(&*ledger, "evt_running", LONG).await;
+    ledger.adopt(&key("evt_running")).await.unwrap();
+    assert!(fetch(&*ledger, LONG).await.is_empty(), "it runs");
+    let released = ledger.release(&running, "answered 500", next).await.unwrap();
+    assert_eq!(released, Settled::Committed);
+    assert_eq!(fetch_one(&*ledger, LONG).await.lease.key, key("evt_running"));
+
+    let done = begin(&*ledger, "evt_done", LONG).await;
+    let _ = ledger.finish(&done).await.unwrap();
+    ledger.adopt(&key("evt_done")).await.unwrap();
+    assert_eq!(
+        ledger.entry(&key("evt_done")).await.unwrap().unwrap().state,
+        State::Done
+    );
 }
 
 async fn a_forward_whose_owner_died_is_taken_over_once(db: Database) {

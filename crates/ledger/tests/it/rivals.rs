@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hookgate_harness::PATIENCE;
-use hookgate_ledger::{Appended, Ledger, Limits};
+use hookgate_ledger::{Appended, Ledger, LedgerError, Limits};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::database::{Database, patient};
-use crate::postgres::{append, connect, is_unavailable};
+use crate::postgres::{append, connect};
 
 /// A session that has inserted the event and does not commit.
 async fn open_insert(url: &str, id: &str) -> PgConnection {
@@ -53,7 +53,7 @@ async fn a_row_that_somebody_holds_delays_no_other() {
         .zip(join_all(ids.iter().map(|id| append(&ledger, id))).await)
     {
         match id.as_str() {
-            "evt_held" => assert!(is_unavailable(&found), "{found:?}"),
+            "evt_held" => assert!(matches!(found, Err(LedgerError::Locked(_))), "{found:?}"),
             _ => assert_eq!(found.unwrap(), Appended::Accepted, "{id}"),
         }
     }

@@ -228,14 +228,16 @@ impl Forward {
     async fn keep_alive(&self, hold: &mut Hold, lease: Option<&Lease>) -> Infallible {
         loop {
             tokio::time::sleep(self.terms.lease / 3).await;
-            if let (Some(lease), Some(ledger)) = (lease, &self.stores.ledger) {
-                // Lost or unknown, settling will find out.
-                let _ = ledger.heartbeat(lease, self.terms.lease).await;
-            }
+            // The claim first: a replica stopped between the two must not keep a claim younger than its row, or a
+            // successor would take the row and not the claim, and the loss would never be counted.
             if let (Hold::Ours(claim), Some(claims)) = (&mut *hold, &self.stores.claims)
                 && !claims.renew(claim).await
             {
                 *hold = Hold::Others;
+            }
+            if let (Some(lease), Some(ledger)) = (lease, &self.stores.ledger) {
+                // Lost or unknown, settling will find out.
+                let _ = ledger.heartbeat(lease, self.terms.lease).await;
             }
         }
     }

@@ -133,7 +133,7 @@ impl Parts<'_> {
                     .expect("the configuration refuses an inbox without a ledger");
                 Ok(Handler::Inbox(Inbox::new(
                     ledger,
-                    source.target.is_some(),
+                    source.has_consumer(),
                     Arc::clone(self.metrics),
                 )))
             }

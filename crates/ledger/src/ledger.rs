@@ -47,6 +47,18 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// The limits of what people and upkeep do: a search over many rows may take longer than an append.
+    pub(crate) fn at_the_desk(self) -> Self {
+        Self {
+            append: self.append.max(Duration::from_secs(10)),
+            pool_wait: self.pool_wait.max(Duration::from_secs(2)),
+            statement: self.statement.max(Duration::from_secs(5)),
+            ..self
+        }
+    }
+}
+
 /// The durable record of events.
 ///
 /// Guarantee: when a call returns `Ok`, what it says is committed and survives a crash of anything but

@@ -12,6 +12,7 @@ mod group;
 mod headers;
 mod ledger;
 mod migrate;
+mod operations;
 mod postgres;
 mod records;
 mod redacted;
@@ -20,12 +21,18 @@ mod run;
 mod sessions;
 mod sql;
 mod sqlite;
+mod upkeep;
 
 pub use error::LedgerError;
 pub use ledger::{Ledger, Limits};
+pub use operations::{
+    AttemptRecord, AuditRecord, Bulk, BulkStep, Change, Changed, Cursor, EventDetail, EventSummary, Filter,
+    Listing, MinuteStats, Operations, Pause, Reason, StoredBody, TargetRecord, UnixMicros,
+};
 pub use postgres::PostgresLedger;
 pub use records::{
     Appended, Begun, DeliveryId, Effects, Entry, Fetch, Job, Lease, NewEvent, OnFailure, OutboxRow, Outcome,
     Path, Queue, Settled, State, Stored, StoredHeaders,
 };
 pub use sqlite::SqliteLedger;
+pub use upkeep::{Deaths, Elected, Retention, Swept, Upkeep};

@@ -68,16 +68,24 @@ pub(crate) trait Dialect: Store {
 pub(crate) struct Parts<D: Dialect> {
     writers: Arc<Sessions<D>>,
     readers: Arc<Sessions<D>>,
+    /// For people and upkeep: few, and with limits of their own.
+    pub(crate) desk: Arc<Sessions<D>>,
     group: Group<Committer<D>>,
 }
 
 impl<D: Dialect> Parts<D> {
-    /// Writers and readers may be the same.
-    pub(crate) fn new(writers: Arc<Sessions<D>>, readers: Arc<Sessions<D>>, limits: Limits) -> Self {
+    /// All three may be the same.
+    pub(crate) fn new(
+        writers: Arc<Sessions<D>>,
+        readers: Arc<Sessions<D>>,
+        desk: Arc<Sessions<D>>,
+        limits: Limits,
+    ) -> Self {
         Self {
             group: Group::new(Committer(Arc::clone(&writers)), limits),
             writers,
             readers,
+            desk,
         }
     }
 }
@@ -225,5 +233,6 @@ impl<L: SqlLedger> Ledger for L {
         parts.group.close().await;
         parts.writers.close();
         parts.readers.close();
+        parts.desk.close();
     }
 }

@@ -21,7 +21,7 @@ pub fn advice(config: &Config) -> Vec<String> {
         ),
         _ => {}
     }
-    let idle = |source: &&SourceConfig| source.handler == HandlerKind::Inbox && source.target.is_none();
+    let idle = |source: &&SourceConfig| source.handler == HandlerKind::Inbox && !source.has_consumer();
     let idle: Vec<_> = config
         .sources
         .iter()

@@ -12,18 +12,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hookgate_claim::{Epoch, RedisClaims, RedisMode, RedisSettings};
-use hookgate_ledger::{Limits, PostgresLedger};
-use secrecy::SecretString;
+use hookgate_ledger::{Limits, PostgresLedger, Retention};
+use secrecy::{ExposeSecret, SecretString};
 
 pub use advice::advice;
 pub use reader::{Reader, Wrong};
 pub use show::show;
-pub use source::{HandlerKind, SourceConfig, TargetConfig};
+pub use source::{Consumer, HandlerKind, SourceConfig, TargetConfig};
 
 use setting as s;
 
 /// What the HTTP server takes, and more than it has use for.
 const THREADS_MAX: usize = 512;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Counts per minute are for the last weeks; Prometheus is for years.
+const STATS_KEPT: Duration = Duration::from_secs(35 * 24 * 3600);
 
 /// Everything a process needs to know.
 #[derive(Debug)]
@@ -32,6 +38,14 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Probes and metrics.
     pub admin_listen: SocketAddr,
+    /// Bearer token of the admin API; without it the API is off.
+    pub admin_token: Option<SecretString>,
+    /// Bearer token for consumers that pull, and for nothing else.
+    pub consume_token: Option<SecretString>,
+    /// Where alerts about dead letters go; may hold credentials, so it is a secret.
+    pub notify_url: Option<SecretString>,
+    /// How long finished events are kept.
+    pub retention: Retention,
     /// Where claims are kept.
     pub claims: ClaimStore,
     /// Where events are kept.
@@ -132,6 +146,14 @@ impl Config {
                 _ => reader.value(&s::LISTEN, address)?,
             },
             admin_listen: reader.value(&s::ADMIN_LISTEN, address)?,
+            admin_token: reader.optional(&s::ADMIN_TOKEN, token)?,
+            consume_token: reader.optional(&s::CONSUME_TOKEN, token)?,
+            notify_url: reader.optional(&s::NOTIFY_URL, http_url)?,
+            retention: Retention {
+                bodies: reader.value(&s::RETENTION_BODY, reader::duration_from(HOUR))?,
+                rows: reader.value(&s::RETENTION_EVENT, reader::duration_from(DAY))?,
+                stats: STATS_KEPT,
+            },
             claims: claims(reader)?,
             ledger: database(reader)?,
             ledger_timeout: reader.value(&s::LEDGER_TIMEOUT, reader::duration_from(reader::MOMENT))?,
@@ -196,9 +218,30 @@ impl Config {
                     .to_owned(),
             );
         }
+        if self.retention.rows < self.retention.bodies {
+            return refuse(format!(
+                "HOOKGATE_RETENTION_EVENT = {} is shorter than HOOKGATE_RETENTION_BODY = {}: raise the one or lower the other",
+                humantime::format_duration(self.retention.rows),
+                humantime::format_duration(self.retention.bodies),
+            ));
+        }
+        self.tokens_coherent()?;
         self.sources
             .iter()
             .try_for_each(|source| self.source_coherent(source))
+    }
+
+    /// A token that opens everything must not be in the hands of those who need only one door.
+    fn tokens_coherent(&self) -> Result<(), Wrong> {
+        let same = |(admin, consume): (&SecretString, &SecretString)| {
+            admin.expose_secret() == consume.expose_secret()
+        };
+        match self.admin_token.as_ref().zip(self.consume_token.as_ref()).is_some_and(same) {
+            true => Err(Wrong::Combination(
+                "HOOKGATE_CONSUME_TOKEN and HOOKGATE_ADMIN_TOKEN are the same: give consumers a token of their own".to_owned(),
+            )),
+            false => Ok(()),
+        }
     }
 
     fn source_coherent(&self, source: &SourceConfig) -> Result<(), Wrong> {
@@ -219,6 +262,18 @@ impl Config {
             ),
             HandlerKind::Forward if source.target.is_none() => {
                 format!("source {name}: HOOKGATE_HANDLER = forward needs HOOKGATE_TARGET_URL")
+            }
+            HandlerKind::Forward if source.consumer == Consumer::Pull => format!(
+                "source {name}: HOOKGATE_CONSUMER = pull needs HOOKGATE_HANDLER = inbox: with forward the target is called before the answer"
+            ),
+            HandlerKind::Inbox
+                if source.consumer == Consumer::Pull
+                    && self.admin_token.is_none()
+                    && self.consume_token.is_none() =>
+            {
+                format!(
+                    "source {name}: HOOKGATE_CONSUMER = pull needs HOOKGATE_CONSUME_TOKEN or HOOKGATE_ADMIN_TOKEN: without one nobody can pull"
+                )
             }
             HandlerKind::Forward if nothing && self.without_store == WithoutStore::Reject => format!(
                 "source {name}: REDIS_URL = none and DATABASE_URL = none, so every event would be answered 503: \
@@ -286,6 +341,18 @@ fn ledger(url: &str) -> Option<LedgerStore> {
         Some(("postgres" | "postgresql", _)) => Some(LedgerStore::Postgres(url.into())),
         _ => None,
     }
+}
+
+/// Long enough not to be guessed, and fit for a header.
+fn token(text: &str) -> Option<SecretString> {
+    let fits = (16..=512).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    fits.then(|| text.into())
+}
+
+/// An address that can be posted to.
+fn http_url(text: &str) -> Option<SecretString> {
+    let url: reqwest::Url = text.parse().ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then(|| text.into())
 }
 
 fn cores() -> usize {

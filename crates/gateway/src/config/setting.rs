@@ -56,9 +56,15 @@ settings! {
     LISTEN = "HOOKGATE_LISTEN", "0.0.0.0:8080", "an IP address and a port, such as 0.0.0.0:8080",
         "Address of the public listener (127.0.0.1:8080 in dev)";
     ADMIN_LISTEN = "HOOKGATE_ADMIN_LISTEN", "127.0.0.1:9464", "an IP address and a port, such as 127.0.0.1:9464",
-        "Address of probes and metrics";
+        "Address of probes, metrics and the admin API";
+    ADMIN_TOKEN = "HOOKGATE_ADMIN_TOKEN", "", "16 to 512 visible ASCII characters",
+        "Bearer token of the admin API; absent: the API is off, probes and metrics stay", secret;
+    CONSUME_TOKEN = "HOOKGATE_CONSUME_TOKEN", "", "16 to 512 visible ASCII characters, another than HOOKGATE_ADMIN_TOKEN",
+        "Bearer token that opens nothing but /v1/consume, for consumers that pull", secret;
     HANDLER = "HOOKGATE_HANDLER", "inbox", "inbox or forward",
         "inbox: store, answer, deliver by a worker; forward: POST to the target before the answer";
+    CONSUMER = "HOOKGATE_CONSUMER", "target", "target or pull",
+        "Who gets the events of an inbox: the target, called by a worker, or consumers that pull them from /v1/consume";
     TARGET_URL = "HOOKGATE_TARGET_URL", "", "http://… or https://…",
         "Where events go", secret;
     TARGET_SECRET = "HOOKGATE_TARGET_SECRET", "", "whsec_ and base64 of 24 to 64 bytes",
@@ -83,6 +89,12 @@ settings! {
         "First delay between tries; it doubles with each";
     WORKER_CONCURRENCY = "HOOKGATE_WORKER_CONCURRENCY", "16", "a whole number from 1",
         "Events that one worker delivers at the same time";
+    NOTIFY_URL = "HOOKGATE_NOTIFY_URL", "", "http://… or https://…",
+        "Where an alert goes when events die: a POST of Slack-compatible JSON, once per burst", secret;
+    RETENTION_BODY = "HOOKGATE_RETENTION_BODY", "30d", "a duration of at least 1h, such as 30d",
+        "How long bodies and headers of finished events are kept; the row stays and keeps judging duplicates";
+    RETENTION_EVENT = "HOOKGATE_RETENTION_EVENT", "400d", "a duration of at least 1d, such as 400d, not shorter than HOOKGATE_RETENTION_BODY",
+        "How long rows of finished events are kept; at least as long as their provider may send them again";
     MAX_BODY_BYTES = "HOOKGATE_MAX_BODY_BYTES", "", "a whole number of bytes from 1",
         "Largest accepted body; default 1048576, more for providers that send more";
     REQUEST_TIMEOUT = "HOOKGATE_REQUEST_TIMEOUT", "5s", "a duration of at least 1ms, such as 5s",

@@ -43,6 +43,27 @@ impl HandlerKind {
     }
 }
 
+/// Who gets the events of a source: exactly one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Consumer {
+    /// The target, called by a worker; without a target nobody.
+    Target,
+    /// Whoever pulls them from the admin API.
+    Pull,
+}
+
+impl Consumer {
+    /// `target` or `pull`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "target" => Some(Self::Target),
+            "pull" => Some(Self::Pull),
+            _ => None,
+        }
+    }
+}
+
 /// Where events go.
 #[derive(Debug, Clone)]
 pub struct TargetConfig {
@@ -63,6 +84,8 @@ pub struct SourceConfig {
     pub secrets: Vec<SecretString>,
     /// How its events are handled.
     pub handler: HandlerKind,
+    /// Who gets its events.
+    pub consumer: Consumer,
     /// Where its events go.
     pub target: Option<TargetConfig>,
     /// Longest wait for the target.
@@ -73,6 +96,16 @@ pub struct SourceConfig {
     pub body_bytes_max: usize,
 }
 
+impl SourceConfig {
+    /// Whether anybody gets its events.
+    pub fn has_consumer(&self) -> bool {
+        match self.consumer {
+            Consumer::Target => self.target.is_some(),
+            Consumer::Pull => true,
+        }
+    }
+}
+
 /// A `[sources.NAME]` table. What it leaves out comes from the global settings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +114,7 @@ struct SourceTable {
     secrets: Option<Vec<SecretString>>,
     secret_file: Option<PathBuf>,
     handler: Option<HandlerKind>,
+    consumer: Option<Consumer>,
     target_url: Option<SecretString>,
     target_secret: Option<SecretString>,
     #[serde(default, deserialize_with = "moment")]
@@ -174,6 +208,9 @@ fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) ->
         handler: table
             .handler
             .map_or_else(|| reader.value(&setting::HANDLER, HandlerKind::parse), Ok)?,
+        consumer: table
+            .consumer
+            .map_or_else(|| reader.value(&setting::CONSUMER, Consumer::parse), Ok)?,
         target: target(reader, &name, &table)?,
         handler_timeout,
         claim_lease: table
@@ -337,6 +374,7 @@ fn form(key: &str) -> Option<&'static str> {
         "secrets" => "a list of texts, e.g. [\"…\"]",
         "secret_file" => "the path of a file with one secret a line",
         "handler" => setting::HANDLER.accepts,
+        "consumer" => setting::CONSUMER.accepts,
         "target_url" => setting::TARGET_URL.accepts,
         "target_secret" => setting::TARGET_SECRET.accepts,
         "handler_timeout" => setting::HANDLER_TIMEOUT.accepts,

@@ -29,6 +29,9 @@ use crate::sql::{Dialect, Parts, SqlLedger};
 use crate::{Appended, Begun, Entry, Fetch, Job, Lease, LedgerError, Limits, NewEvent, Settled, State};
 use store::Postgres;
 
+/// Connections for people and upkeep, opened when first needed.
+const DESK_CONNECTIONS: usize = 3;
+
 /// The ledger in Postgres 13 or later.
 pub struct PostgresLedger(Parts<Postgres>);
 
@@ -41,7 +44,14 @@ impl PostgresLedger {
     pub fn connect(url: &SecretString, limits: Limits) -> Result<Self, LedgerError> {
         let store = Postgres::parse(url, &limits)?;
         let sessions = Arc::new(Sessions::new(store, limits.connections as usize, limits));
-        Ok(Self(Parts::new(Arc::clone(&sessions), sessions, limits)))
+        let desk_limits = limits.at_the_desk();
+        let desk = Sessions::new(Postgres::parse(url, &desk_limits)?, DESK_CONNECTIONS, desk_limits);
+        Ok(Self(Parts::new(
+            Arc::clone(&sessions),
+            sessions,
+            Arc::new(desk),
+            limits,
+        )))
     }
 }
 

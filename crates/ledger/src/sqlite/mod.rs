@@ -52,8 +52,15 @@ impl SqliteLedger {
             pool_wait: limits.append,
             ..limits
         };
-        let writer = Sessions::new(store, 1, one_by_one);
-        Ok(Self(Parts::new(Arc::new(writer), Arc::new(readers), limits)))
+        let writer = Sessions::new(store.clone(), 1, one_by_one);
+        // A long search must hold up neither the writer nor those who look; a change takes its turn by the lock.
+        let desk = Sessions::new(store, 1, limits.at_the_desk());
+        Ok(Self(Parts::new(
+            Arc::new(writer),
+            Arc::new(readers),
+            Arc::new(desk),
+            limits,
+        )))
     }
 }
 

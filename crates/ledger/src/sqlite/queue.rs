@@ -15,7 +15,7 @@ use crate::{Fetch, Job, Lease, Settled};
 const FETCH: &str = "
     WITH due AS (
         SELECT rowid AS row, next_attempt_at, octet_length(body) AS bytes
-        FROM webhook_events INDEXED BY webhook_events_due
+        FROM webhook_events INDEXED BY webhook_events_lanes
         WHERE state IN ('queued', 'parked') AND next_attempt_at <= (SELECT now FROM clock)
           AND source IN (SELECT value FROM json_each($3))
         ORDER BY next_attempt_at

@@ -35,4 +35,4 @@ pub use records::{
     Path, Queue, Settled, State, Stored, StoredHeaders,
 };
 pub use sqlite::SqliteLedger;
-pub use upkeep::{Deaths, Elected, Retention, Swept, Upkeep};
+pub use upkeep::{Death, Deaths, Elected, Retention, Swept, Upkeep};

@@ -1,6 +1,8 @@
 //! The ledger on any SQL database: every call is one act in its dialect, done on a connection within its
 //! bounds. A dialect says only what differs.
 
+pub(crate) mod upkeep;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,17 +10,17 @@ use hookgate_webhook::{EventKey, SourceName};
 use crate::{DeliveryId, LedgerError, UnixMicros};
 
 /// Whether this process is the one that does a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Elected {
     /// It is, until the lease ends.
     Yes {
         /// Rises with each new holder.
         term: u64,
-        /// When the holder before acquired it; `None` if there was none, or if it was ours already.
-        before: Option<UnixMicros>,
+        /// Up to which moment the job is done, as [`Upkeep::conclude`] last said; `None` if nobody ever did.
+        done_until: Option<UnixMicros>,
     },
-    /// Another one is.
+    /// Another one is, or the job rests.
     No,
 }
 
@@ -50,26 +50,55 @@ pub struct Swept {
 /// Events that died, for an alert.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deaths {
-    /// How many, by source. Counting stops at 10,000 in all.
+    /// How many, by source. Counting stops at [`Deaths::COUNT_MAX`] in all, the latest ones.
     pub by_source: BTreeMap<SourceName, u64>,
-    /// The latest one and its reason.
-    pub latest: Option<(EventKey, String)>,
+    /// The latest one.
+    pub latest: Option<Death>,
+}
+
+impl Deaths {
+    /// How far deaths are counted: a number beyond this says nothing more to a person.
+    pub const COUNT_MAX: u64 = 10_000;
+}
+
+/// An event that died.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Death {
+    /// Which one.
+    pub key: EventKey,
+    /// Why, as `last_error` says; empty if it does not.
+    pub reason: String,
+    /// When.
+    pub at: UnixMicros,
 }
 
 /// The ledger as its keepers use it.
 #[async_trait]
 pub trait Upkeep: Send + Sync + 'static {
-    /// Asks to be the one that does the job `name` for the time `lease`; asked again by the holder, it extends.
+    /// Asks to be the one that does the job `name` for the time `lease`; asked again by the holder, it extends
+    /// and never shortens. Asking twice says the same.
     async fn elect(&self, name: &str, owner: DeliveryId, lease: Duration) -> Result<Elected, LedgerError>;
 
     /// Gives a job back, if it is ours, so that another one need not wait for the lease to end.
     async fn resign(&self, name: &str, owner: DeliveryId) -> Result<(), LedgerError>;
 
+    /// Gives a job back, if it is ours, as done up to a moment (`None`: not further than before), and lets it
+    /// rest: for so long nobody is elected, not even we. False if it was no longer ours.
+    async fn conclude(
+        &self,
+        name: &str,
+        owner: DeliveryId,
+        done_until: Option<UnixMicros>,
+        rest: Duration,
+    ) -> Result<bool, LedgerError>;
+
     /// One small step of retention: empties the bodies of events finished long ago, then deletes rows finished
-    /// very long ago. Never touches a row that is not finished, nor a dead letter.
+    /// very long ago. Never touches a row that is not finished, nor a dead letter. Any number may sweep at
+    /// once and be stopped anywhere: each step is committed by itself, and the next finds what is left.
     async fn sweep(&self, retention: Retention) -> Result<Swept, LedgerError>;
 
-    /// Writes what this process counted in a minute, by source and name: the minute's counts so far.
+    /// Writes what this process counted in a minute, by source and name: the minute's counts so far. Written
+    /// twice, or late, it says the same.
     async fn record_minute(
         &self,
         minute: UnixMicros,

@@ -11,6 +11,8 @@ mod migrate;
 mod queue;
 mod settle;
 mod store;
+mod sweep;
+mod upkeep;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_harness::{PATIENCE, PostgresServer};
-use hookgate_ledger::{Entry, Ledger, Limits, PostgresLedger, SqliteLedger};
+use hookgate_ledger::{Entry, Ledger, Limits, PostgresLedger, SqliteLedger, Upkeep};
 use hookgate_webhook::EventKey;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
@@ -77,6 +77,24 @@ impl Database {
         let ledger = self.replica_with(limits);
         ledger.migrate().await.unwrap();
         ledger
+    }
+
+    /// One more replica, as a keeper.
+    pub(crate) fn keeper(&self) -> Arc<dyn Upkeep> {
+        match self {
+            Self::Postgres { url, .. } => {
+                Arc::new(PostgresLedger::connect(&url.clone().into(), patient()).unwrap())
+            }
+            Self::Sqlite { path, .. } => Arc::new(SqliteLedger::open(path, patient()).unwrap()),
+        }
+    }
+
+    /// A moment so many days ago, in SQL.
+    pub(crate) fn days_ago(&self, days: u32) -> String {
+        match self {
+            Self::Postgres { .. } => format!("(now() - interval '{days} days')"),
+            Self::Sqlite { .. } => format!("((SELECT now FROM clock) - {days} * 86400000)"),
+        }
     }
 
     /// Runs statements.

@@ -5,7 +5,10 @@
 
 mod append;
 mod database;
+mod deaths;
+mod election;
 mod forward;
+mod minutes;
 mod network;
 mod postgres;
 mod queue;
@@ -14,6 +17,7 @@ mod sample;
 mod schema;
 mod settle;
 mod sqlite;
+mod sweep;
 
 /// Runs each case of a module on both dialects.
 macro_rules! on_both {

@@ -13,6 +13,10 @@ pub enum LedgerError {
     /// The database refuses this one row, and will refuse it again.
     #[error("the database refuses this event: {0}")]
     Refused(String),
+    /// What a person asked for takes longer than a statement may; nothing was done, and the ledger is well. Ask
+    /// for less: a shorter time, one source, one object. Only [`crate::Operations`] says this.
+    #[error("the question takes the database too long: {0}")]
+    TooSlow(String),
     /// The database cannot be used as configured. Says what to change.
     #[error("{0}")]
     Unusable(String),

@@ -21,8 +21,10 @@ pub(crate) enum Fault {
     Locked(String),
     /// The database refuses a row for what it is. Again one row of a batch is the cause.
     Data(String),
-    /// A bound is reached and nothing was done: no connection came free, or a statement took too long.
+    /// A bound is reached and nothing was done: no connection came free.
     Overloaded(String),
+    /// A statement took too long, and nothing was done.
+    TooSlow(String),
     /// Configured in a way that cannot work.
     Unusable(String),
     /// A migration failed, and would again.
@@ -37,6 +39,7 @@ impl Fault {
             Self::Locked(_)
             | Self::Data(_)
             | Self::Overloaded(_)
+            | Self::TooSlow(_)
             | Self::Unusable(_)
             | Self::Migration(_) => false,
         }
@@ -49,6 +52,7 @@ impl Fault {
             Self::Broken(_)
             | Self::Conflict(_)
             | Self::Overloaded(_)
+            | Self::TooSlow(_)
             | Self::Unusable(_)
             | Self::Migration(_) => false,
         }
@@ -58,7 +62,9 @@ impl Fault {
 impl From<Fault> for LedgerError {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Broken(why) | Fault::Conflict(why) | Fault::Overloaded(why) => Self::Unavailable(why),
+            Fault::Broken(why) | Fault::Conflict(why) | Fault::Overloaded(why) | Fault::TooSlow(why) => {
+                Self::Unavailable(why)
+            }
             Fault::Locked(why) => Self::Locked(why),
             Fault::Data(why) => Self::Refused(why),
             Fault::Unusable(why) => Self::Unusable(why),

@@ -22,6 +22,8 @@ pub struct Limits {
     pub lock: Duration,
     /// One statement, 1 s.
     pub statement: Duration,
+    /// One statement of a search or of upkeep, 5 s.
+    pub search: Duration,
     /// Pooled connections, 8.
     pub connections: u32,
     /// Rows of one group commit, 64.
@@ -39,6 +41,7 @@ impl Default for Limits {
             pool_wait: Duration::from_millis(500),
             lock: Duration::from_millis(500),
             statement: Duration::from_secs(1),
+            search: Duration::from_secs(5),
             connections: 8,
             batch_rows: 64,
             batch_bytes: 8 << 20,
@@ -53,7 +56,7 @@ impl Limits {
         Self {
             append: self.append.max(Duration::from_secs(10)),
             pool_wait: self.pool_wait.max(Duration::from_secs(2)),
-            statement: self.statement.max(Duration::from_secs(5)),
+            statement: self.search,
             ..self
         }
     }

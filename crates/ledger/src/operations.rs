@@ -16,6 +16,18 @@ use hookgate_webhook::{EventKey, SourceName};
 
 use crate::{LedgerError, Path, State, StoredHeaders};
 
+/// Events of one page, at most.
+pub(crate) const PAGE_MAX: u32 = 1000;
+
+/// Events changed in one transaction, at most: few enough that it holds no lock for long.
+pub(crate) const BULK_MAX: u32 = 500;
+
+/// Events counted in one step of a dry run, at most.
+pub(crate) const COUNT_MAX: u32 = 10_000;
+
+/// Attempts and audit rows shown with one event, at most.
+pub(crate) const HISTORY_MAX: i64 = 1000;
+
 /// A moment of the database's clock: microseconds since 1970 UTC (SQLite knows milliseconds).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMicros(pub i64);
@@ -35,7 +47,8 @@ pub struct Filter {
     pub since: Option<UnixMicros>,
     /// Received before this moment.
     pub until: Option<UnixMicros>,
-    /// `last_error` contains this text, whatever its case. No character of it has a special meaning.
+    /// `last_error` contains this text, whatever its case (on SQLite: of ASCII letters). No character of it has
+    /// a special meaning.
     pub error: Option<String>,
 }
 
@@ -168,6 +181,14 @@ impl Change {
         }
     }
 
+    /// Whether it needs the body, which retention may have emptied.
+    pub(crate) fn needs_body(self) -> bool {
+        match self {
+            Self::Replay | Self::Redrive => true,
+            Self::Discard => false,
+        }
+    }
+
     /// The state that an event must be in.
     pub fn from(self) -> State {
         match self {
@@ -215,7 +236,7 @@ pub struct Bulk {
     pub filter: Filter,
     /// Only events after this place.
     pub after: Option<Cursor>,
-    /// At most so many.
+    /// At most so many, and never more than 500; in a dry run 10,000.
     pub limit: u32,
     /// Change nothing; only count.
     pub dry_run: bool,
@@ -277,11 +298,12 @@ pub struct MinuteStats {
     pub counts: BTreeMap<String, u64>,
 }
 
-/// The ledger as people use it. It has connections of its own, few and with longer limits, so that no search
+/// The ledger as people use it. A question that takes too long is [`LedgerError::TooSlow`], which says nothing
+/// against the ledger. It has connections of its own, few and with longer limits, so that no search
 /// takes one from the path.
 #[async_trait]
 pub trait Operations: Send + Sync + 'static {
-    /// One page of at most `limit` events, newest first, beginning after `after`.
+    /// One page of at most `limit` events (and never more than 1,000), newest first, beginning after `after`.
     async fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: u32)
     -> Result<Listing, LedgerError>;
 

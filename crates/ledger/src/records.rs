@@ -16,6 +16,23 @@ pub enum Path {
     Forward,
 }
 
+impl Path {
+    /// As stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inbox => "inbox",
+            Self::Forward => "forward",
+        }
+    }
+
+    /// The path of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Inbox, Self::Forward]
+            .into_iter()
+            .find(|path| path.as_str() == name)
+    }
+}
+
 /// State of a row. Drawn as arrows:
 ///
 /// ```text
@@ -68,6 +85,14 @@ impl State {
             Self::Parked => "parked",
             Self::Twin => "twin",
             Self::Failed => "failed",
+        }
+    }
+
+    /// Whether it is due at some time.
+    pub fn waits(self) -> bool {
+        match self {
+            Self::Queued | Self::Parked => true,
+            Self::Running | Self::Done | Self::Dead | Self::Discarded | Self::Twin | Self::Failed => false,
         }
     }
 

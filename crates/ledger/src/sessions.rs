@@ -66,8 +66,18 @@ impl<S: Store> Sessions<S> {
         &self.pool.manager().0
     }
 
+    /// The bounds of what is done here.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Does it, repeating what may pass, within the limit of a whole call.
     pub(crate) async fn run<A: Sync, T>(&self, args: &A, act: Act<S, A, T>) -> Result<T, LedgerError> {
+        Ok(self.attempt(args, act).await?)
+    }
+
+    /// As [`Self::run`], for those who look closer at why it failed.
+    pub(crate) async fn attempt<A: Sync, T>(&self, args: &A, act: Act<S, A, T>) -> Result<T, Fault> {
         let deadline = Instant::now() + self.limits.append;
         let mut pauses = Pauses::new();
         loop {
@@ -77,7 +87,7 @@ impl<S: Store> Sessions<S> {
             };
             let resume = Instant::now() + pauses.next();
             if !fault.passes() || resume >= deadline {
-                return Err(fault.into());
+                return Err(fault);
             }
             tokio::time::sleep_until(resume).await;
         }

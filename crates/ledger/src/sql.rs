@@ -1,6 +1,7 @@
 //! The ledger on any SQL database: every call is one act in its dialect, done on a connection within its
 //! bounds. A dialect says only what differs.
 
+pub(crate) mod operations;
 pub(crate) mod upkeep;
 
 use std::collections::BTreeMap;

@@ -47,6 +47,7 @@ impl Inbox {
             Err(
                 LedgerError::Unavailable(_)
                 | LedgerError::Locked(_)
+                | LedgerError::TooSlow(_)
                 | LedgerError::Unusable(_)
                 | LedgerError::Migration(_),
             ) => Handled::Unavailable,

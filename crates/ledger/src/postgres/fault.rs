@@ -27,7 +27,7 @@ fn by_code(error: &dyn DatabaseError) -> Fault {
         "55P03" => Fault::Locked(why),
         // The statement timeout, and nothing was done. Asking again for each row would be the wrong answer
         // to a server that is slow.
-        "57014" => Fault::Overloaded(why),
+        "57014" => Fault::TooSlow(why),
         // The database does not exist; the server refuses the name or password.
         "3D000" => Fault::Unusable(why),
         _ => match code.get(..2) {

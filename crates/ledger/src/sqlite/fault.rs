@@ -26,6 +26,8 @@ fn by_code(error: &dyn DatabaseError) -> Fault {
     match code & 0xff {
         // Busy, locked: another process writes.
         5 | 6 => Fault::Conflict(why),
+        // Interrupted at its limit, and nothing was done.
+        9 => Fault::TooSlow(why),
         // Too big, constraint (also what a trigger raises), mismatch.
         18..=20 => Fault::Data(why),
         // A missing table or column.

@@ -11,6 +11,7 @@ mod fault;
 mod forward;
 mod look;
 mod migrate;
+mod operations;
 mod queue;
 mod settle;
 mod store;

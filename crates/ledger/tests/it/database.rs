@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_harness::{PATIENCE, PostgresServer};
-use hookgate_ledger::{Entry, Ledger, Limits, PostgresLedger, SqliteLedger, Upkeep};
+use hookgate_ledger::{Entry, Ledger, Limits, Operations, PostgresLedger, SqliteLedger, UnixMicros, Upkeep};
 use hookgate_webhook::EventKey;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
@@ -97,6 +97,34 @@ impl Database {
         }
     }
 
+    /// The ledger as people use it, on a database that has its tables.
+    pub(crate) async fn desk(&self) -> Arc<dyn Operations> {
+        self.desk_with(patient()).await
+    }
+
+    pub(crate) async fn desk_with(&self, limits: Limits) -> Arc<dyn Operations> {
+        match self {
+            Self::Postgres { url, .. } => {
+                let ledger = PostgresLedger::connect(&url.clone().into(), limits).unwrap();
+                ledger.migrate().await.unwrap();
+                Arc::new(ledger)
+            }
+            Self::Sqlite { path, .. } => {
+                let ledger = SqliteLedger::open(path, limits).unwrap();
+                ledger.migrate().await.unwrap();
+                Arc::new(ledger)
+            }
+        }
+    }
+
+    /// A moment as a statement says it.
+    pub(crate) fn moment(&self, moment: UnixMicros) -> String {
+        match self {
+            Self::Postgres { .. } => format!("timestamptz 'epoch' + {} * interval '1 microsecond'", moment.0),
+            Self::Sqlite { .. } => (moment.0 / 1000).to_string(),
+        }
+    }
+
     /// Runs statements.
     pub(crate) async fn run(&self, sql: &str) {
         match self {
@@ -178,6 +206,7 @@ pub(crate) fn patient() -> Limits {
         pool_wait: PATIENCE,
         lock: Duration::from_secs(10),
         statement: Duration::from_secs(10),
+        search: Duration::from_secs(10),
         ..Limits::default()
     }
 }

@@ -4,20 +4,28 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod append;
+mod bulk;
+mod change;
 mod database;
 mod deaths;
 mod election;
 mod forward;
+mod lost_changes;
 mod minutes;
 mod network;
+mod paging;
 mod postgres;
 mod queue;
 mod rivals;
 mod sample;
 mod schema;
+mod search;
 mod settle;
+mod slow_search;
 mod sqlite;
 mod sweep;
+mod table;
+mod targets;
 
 /// Runs each case of a module on both dialects.
 macro_rules! on_both {

@@ -11,7 +11,7 @@ use crate::postgres::{append, connect, deliver_until_stored};
 use crate::sample::{LONG, event, fetch_one};
 
 /// A ledger that reaches its database through a proxy, and the way around it.
-async fn behind_a_proxy() -> (PostgresLedger, Proxy, Database) {
+pub(crate) async fn behind_a_proxy() -> (PostgresLedger, Proxy, Database) {
     let db = Database::postgres().await;
     let Database::Postgres { server, url } = &db else {
         unreachable!()
@@ -22,6 +22,7 @@ async fn behind_a_proxy() -> (PostgresLedger, Proxy, Database) {
     // Short enough that a silence is noticed soon, long enough for a busy machine.
     let limits = Limits {
         statement: Duration::from_secs(2),
+        search: Duration::from_secs(2),
         ..patient()
     };
     let ledger = connect(&detour, limits);

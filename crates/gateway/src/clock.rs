@@ -3,10 +3,17 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hookgate_ledger::UnixMicros;
+
 /// Time since 1970 UTC; zero if the machine's clock stands before it.
 #[expect(clippy::disallowed_methods, reason = "this is the one file that may")]
 pub fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Unix microseconds, as the ledger counts.
+pub fn unix_micros() -> UnixMicros {
+    UnixMicros(i64::try_from(since_epoch().as_micros()).unwrap_or(i64::MAX))
 }
 
 /// Unix seconds.

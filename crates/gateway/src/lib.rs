@@ -25,4 +25,5 @@ pub mod sink;
 pub mod stores;
 pub mod target;
 mod unread;
+pub mod view;
 pub mod worker;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hookgate_ledger::{
     Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
-    Outcome, PostgresLedger, Queue, Settled, SqliteLedger, State,
+    Operations, Outcome, PostgresLedger, Queue, Settled, SqliteLedger, State, Upkeep,
 };
 use hookgate_webhook::EventKey;
 use tokio_util::sync::CancellationToken;
@@ -26,16 +26,45 @@ pub struct GuardedLedger {
     warned: OnceAMinute,
 }
 
-pub(super) fn open(config: &Config) -> Result<Option<Arc<dyn Ledger>>, LedgerError> {
-    let limits = Limits {
+/// One ledger, as each of those who use it sees it.
+#[derive(Clone)]
+pub struct Opened {
+    /// For the path.
+    pub ledger: Arc<dyn Ledger>,
+    /// For people. Past the breaker: what they ask must not be what refuses events.
+    pub operations: Arc<dyn Operations>,
+    /// For upkeep; past the breaker as well.
+    pub upkeep: Arc<dyn Upkeep>,
+}
+
+impl Opened {
+    fn new<L: Ledger + Operations + Upkeep>(ledger: Arc<L>) -> Self {
+        Self {
+            ledger: Arc::<L>::clone(&ledger),
+            operations: Arc::<L>::clone(&ledger),
+            upkeep: ledger,
+        }
+    }
+}
+
+/// Opens the ledger; `None` where there is none. It need not be reachable now.
+///
+/// # Errors
+/// [`LedgerError::Unusable`] if the address is not one, or the file cannot be written.
+pub fn open(store: &LedgerStore, limits: Limits) -> Result<Option<Opened>, LedgerError> {
+    Ok(match store {
+        LedgerStore::None => None,
+        LedgerStore::Sqlite(path) => Some(Opened::new(Arc::new(SqliteLedger::open(path, limits)?))),
+        LedgerStore::Postgres(url) => Some(Opened::new(Arc::new(PostgresLedger::connect(url, limits)?))),
+    })
+}
+
+/// The limits of a process that takes events.
+pub(super) fn limits(config: &Config) -> Limits {
+    Limits {
         append: config.ledger_timeout,
         ..Limits::default()
-    };
-    Ok(match &config.ledger {
-        LedgerStore::None => None,
-        LedgerStore::Sqlite(path) => Some(Arc::new(SqliteLedger::open(path, limits)?)),
-        LedgerStore::Postgres(url) => Some(Arc::new(PostgresLedger::connect(url, limits)?)),
-    })
+    }
 }
 
 impl GuardedLedger {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_claim::Epoch;
-use hookgate_ledger::LedgerError;
+use hookgate_ledger::{LedgerError, Operations, Upkeep};
 use tokio_util::sync::CancellationToken;
 
 pub use claims::GuardedClaims;
-pub use ledger::GuardedLedger;
+pub use ledger::{GuardedLedger, Opened, open};
 use once_a_minute::OnceAMinute;
 
 use crate::config::{ClaimStore, Config, LedgerStore};
@@ -33,6 +33,10 @@ pub struct Stores {
     pub claims: Option<Arc<GuardedClaims>>,
     /// Decides.
     pub ledger: Option<Arc<GuardedLedger>>,
+    /// The same ledger, as people use it.
+    pub operations: Option<Arc<dyn Operations>>,
+    /// And as upkeep uses it.
+    pub upkeep: Option<Arc<dyn Upkeep>>,
 }
 
 /// A store cannot be used as configured.
@@ -52,9 +56,17 @@ impl Stores {
         let history_known = !matches!(config.ledger, LedgerStore::Postgres(_));
         let guarded = |claims| GuardedClaims::new(claims, Arc::clone(metrics), stop.clone(), history_known);
         let claims = claims::open(config)?.map(guarded);
+        let opened = ledger::open(&config.ledger, ledger::limits(config))?;
+        let operations = opened.as_ref().map(|opened| Arc::clone(&opened.operations));
+        let upkeep = opened.as_ref().map(|opened| Arc::clone(&opened.upkeep));
         let ledger =
-            ledger::open(config)?.map(|ledger| GuardedLedger::new(ledger, Arc::clone(metrics), stop.clone()));
-        Ok(Self { claims, ledger })
+            opened.map(|opened| GuardedLedger::new(opened.ledger, Arc::clone(metrics), stop.clone()));
+        Ok(Self {
+            claims,
+            ledger,
+            operations,
+            upkeep,
+        })
     }
 
     /// Names the stores for people, without addresses.

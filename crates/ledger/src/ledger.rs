@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hookgate_webhook::EventKey;
+use hookgate_webhook::{EventKey, SourceName};
+use tokio::sync::watch;
 
 use crate::{
     Appended, Begun, Effects, Entry, Fetch, Job, Lease, LedgerError, NewEvent, OnFailure, Outcome, Queue,
-    Settled, State,
+    Rescued, Settled, State, TriesMax,
 };
 
 /// The bounds of a ledger. Beyond them it answers [`LedgerError::Unavailable`] instead of queueing on.
@@ -88,7 +89,7 @@ pub trait Ledger: Send + Sync + 'static {
     /// Ends a forward that failed.
     async fn release(&self, lease: &Lease, error: &str, next: OnFailure) -> Result<Settled, LedgerError>;
 
-    /// Leases events that are due, oldest due first; attempts rise here.
+    /// Leases events that are due, oldest due first within a source; attempts rise here.
     async fn fetch(&self, want: Fetch) -> Result<Vec<Job>, LedgerError>;
 
     /// Extends a lease while its run goes on.
@@ -98,9 +99,25 @@ pub trait Ledger: Send + Sync + 'static {
     async fn settle(&self, lease: &Lease, outcome: Outcome, effects: Effects)
     -> Result<Settled, LedgerError>;
 
-    /// Frees rows whose owner died: inbox rows are queued again, or die if their tries (`attempts_max`) are used
-    /// up; forward rows fail, or are queued where the provider never tries again. Says how many.
-    async fn rescue(&self, attempts_max: u32) -> Result<u64, LedgerError>;
+    /// Frees rows whose owner died: inbox rows are queued again, or die if their tries are used up; forward rows
+    /// fail, or are queued where the provider never tries again.
+    async fn rescue(&self, tries_max: &TriesMax) -> Result<Rescued, LedgerError>;
+
+    /// Writes down that a target is away, if nobody did yet, and says for how long it has been.
+    async fn target_down(&self, target: &str) -> Result<Duration, LedgerError>;
+
+    /// Writes down that a target is there.
+    async fn target_up(&self, target: &str) -> Result<(), LedgerError>;
+
+    /// Names of the targets that a person has paused.
+    async fn paused_targets(&self) -> Result<Vec<String>, LedgerError>;
+
+    /// Buries events that nobody could try for 72 h, since their target was away all that time. Says how many.
+    async fn bury_held(&self, target: &str, sources: &[SourceName]) -> Result<u64, LedgerError>;
+
+    /// Changes whenever events may have become due: appended here or, as far as the database passes such news
+    /// on, by another process. A hint, not a promise: who waits must also look by itself from time to time.
+    fn arrivals(&self) -> watch::Receiver<u64>;
 
     /// Looks at one row.
     async fn entry(&self, key: &EventKey) -> Result<Option<Entry>, LedgerError>;

@@ -5,6 +5,7 @@
 //! table and every line of SQL, in two dialects behind one trait: Postgres for many replicas, SQLite for
 //! one machine. Times of leases and retries are the database's own.
 
+mod bell;
 mod columns;
 mod error;
 mod fault;
@@ -31,8 +32,8 @@ pub use operations::{
 };
 pub use postgres::PostgresLedger;
 pub use records::{
-    Appended, Begun, DeliveryId, Effects, Entry, Fetch, Job, Lease, NewEvent, OnFailure, OutboxRow, Outcome,
-    Path, Queue, Settled, State, Stored, StoredHeaders,
+    Appended, Begun, DeliveryId, Effects, Entry, Fetch, Job, Lane, Lease, NewEvent, OnFailure, OutboxRow,
+    Outcome, Path, Queue, Rescued, Settled, State, Stored, StoredHeaders, TriesMax,
 };
 pub use sqlite::SqliteLedger;
 pub use upkeep::{Death, Deaths, Elected, Retention, Swept, Upkeep};

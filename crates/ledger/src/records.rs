@@ -1,7 +1,6 @@
 //! What goes into the ledger and what comes out, in the words of the domain.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -255,17 +254,62 @@ pub struct Job {
 }
 
 /// Which rows a worker wants.
+///
+/// Sources take turns, so none waits behind the backlog of another. Of one source, three of four places are for
+/// events that were never run and one is for those that come again; what one kind leaves is the other's. So
+/// fresh events do not wait behind old retries, and those are not forgotten either.
 #[derive(Debug, Clone)]
 pub struct Fetch {
     /// Only rows of these sources: those that the worker has a consumer for. Others stay for workers that
     /// know them.
-    pub sources: Arc<[SourceName]>,
+    pub lanes: Vec<Lane>,
     /// At most so many.
     pub limit: u32,
     /// Bodies of at most so many bytes together; but always one row, however large.
     pub bytes_max: u64,
     /// How long the lease lasts without a heartbeat.
     pub lease: Duration,
+}
+
+/// How much of one source a worker wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    /// Which source.
+    pub source: SourceName,
+    /// At most so many of it.
+    pub room: u32,
+    /// Sources with the same number share a bound, such as that of their target.
+    pub pool: u32,
+    /// At most so many of all that share it; the same in all of them.
+    pub pool_room: u32,
+}
+
+/// How many tries an event has before it dies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriesMax {
+    /// Of these sources.
+    pub by_source: Vec<(SourceName, u32)>,
+    /// Of all others.
+    pub otherwise: u32,
+}
+
+impl From<u32> for TriesMax {
+    fn from(otherwise: u32) -> Self {
+        Self {
+            by_source: Vec::new(),
+            otherwise,
+        }
+    }
+}
+
+/// What a rescue did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Rescued {
+    /// Rows taken from owners that died.
+    pub freed: u64,
+    /// How many of them had used up their tries, and are dead letters now.
+    pub dead: u64,
 }
 
 /// How a run ended.
@@ -288,12 +332,14 @@ pub enum Outcome {
         error: String,
     },
     /// Could not be tried, since the consumer was not there: queued again after the delay, which costs no try,
-    /// until the row's deadline.
+    /// until it was held for 72 h.
     Postponed {
         /// Counted from the database's now.
         after: Duration,
         /// What was not there.
         error: String,
+        /// How long it has been away already. An event that was due meanwhile was held meanwhile.
+        away_for: Duration,
     },
     /// Came too early; try again after the delay, until the row's deadline.
     Parked {
@@ -330,6 +376,8 @@ pub struct OutboxRow {
 pub enum Settled {
     /// State and effects are committed.
     Committed,
+    /// Committed, but the event was held for too long by now: it is a dead letter.
+    Buried,
     /// The lease was lost to another owner or ended; nothing was changed.
     Lost,
 }

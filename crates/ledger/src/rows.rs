@@ -124,7 +124,7 @@ pub(crate) const COUNT_MAX: i64 = 100_000;
 /// Each state is counted in the partial index that holds it, in the order of that index, and only so far.
 pub(crate) const DEPTH: &str = "
     SELECT state, count(*) FROM (
-        SELECT state FROM webhook_events WHERE state IN ('queued', 'parked') ORDER BY next_attempt_at LIMIT $1
+        SELECT state FROM webhook_events WHERE state IN ('queued', 'parked') ORDER BY source LIMIT $1
     ) AS waiting GROUP BY state
     UNION ALL SELECT 'running', count(*) FROM (
         SELECT 1 FROM webhook_events WHERE state = 'running' ORDER BY source LIMIT $1) AS running

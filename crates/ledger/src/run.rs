@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use hookgate_webhook::Provider;
 
-use crate::{Lease, OnFailure, OutboxRow, Outcome, State};
+use crate::{Lease, OnFailure, OutboxRow, Outcome, Settled, State};
 
 /// How long an event may be parked or postponed in all.
 pub(crate) const HELD_MAX: Duration = Duration::from_secs(72 * 60 * 60);
 
-/// What `last_error` says before the reason when that time is over.
-pub(crate) const HELD_TOO_LONG: &str = "held for more than 72 h: ";
+/// What `last_error` says of an event whose target was away for all that time, before the reason.
+pub(crate) const TARGET_DOWN: &str = "target_down: held for 72 h: ";
+
+/// The same of an event that came too early.
+const TOO_EARLY: &str = "parked for 72 h: ";
 
 /// Providers whose failed or lost forward nobody will send again: such a run is handed to the workers.
 pub(crate) fn never_retrying() -> impl Iterator<Item = &'static str> {
@@ -39,7 +42,16 @@ pub(crate) struct Ending<'a> {
     /// When it is due again, from the database's now.
     pub(crate) due_in: Option<Duration>,
     /// Whether the run gives its try back, and the event waits by deadline.
-    pub(crate) held: bool,
+    pub(crate) held: Option<Held>,
+}
+
+/// An event waits by deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// How long it may have been held before this run, if it was due so long.
+    pub(crate) already: Duration,
+    /// What `last_error` begins with when it was held for too long.
+    pub(crate) too_long: &'static str,
 }
 
 impl<'a> Ending<'a> {
@@ -50,7 +62,7 @@ impl<'a> Ending<'a> {
             Outcome::Ignored(reason) => (State::Done, "ignored", Some(reason), None),
             Outcome::Retry { after, error } => (State::Queued, "retry", Some(error), Some(*after)),
             Outcome::Dead { error } => (State::Dead, "dead", Some(error), None),
-            Outcome::Postponed { after, error } => (State::Queued, "retry", Some(error), Some(*after)),
+            Outcome::Postponed { after, error, .. } => (State::Queued, "retry", Some(error), Some(*after)),
             Outcome::Parked { after, error } => (State::Parked, "parked", Some(error), Some(*after)),
         };
         Self {
@@ -58,7 +70,7 @@ impl<'a> Ending<'a> {
             outcome,
             error: error.map(String::as_str),
             due_in,
-            held: matches!(ended, Outcome::Postponed { .. } | Outcome::Parked { .. }),
+            held: Held::of(ended),
         }
     }
 
@@ -73,7 +85,15 @@ impl<'a> Ending<'a> {
             outcome: "failed",
             error: Some(error),
             due_in,
-            held: false,
+            held: None,
+        }
+    }
+
+    /// What is told to the one that settled, when the attempt was written with this outcome.
+    pub(crate) fn settled(&self, outcome: &str) -> Settled {
+        match self.held.is_some() && outcome == "dead" {
+            true => Settled::Buried,
+            false => Settled::Committed,
         }
     }
 
@@ -82,6 +102,22 @@ impl<'a> Ending<'a> {
         match self.state {
             State::Done | State::Dead | State::Discarded | State::Twin => true,
             State::Queued | State::Running | State::Parked | State::Failed => false,
+        }
+    }
+}
+
+impl Held {
+    fn of(ended: &Outcome) -> Option<Self> {
+        match ended {
+            Outcome::Postponed { away_for, .. } => Some(Self {
+                already: *away_for,
+                too_long: TARGET_DOWN,
+            }),
+            Outcome::Parked { .. } => Some(Self {
+                already: Duration::ZERO,
+                too_long: TOO_EARLY,
+            }),
+            Outcome::Done | Outcome::Ignored(_) | Outcome::Retry { .. } | Outcome::Dead { .. } => None,
         }
     }
 }

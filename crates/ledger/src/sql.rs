@@ -9,24 +9,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hookgate_webhook::EventKey;
+use hookgate_webhook::{EventKey, SourceName};
 use sqlx::migrate::MigrateError;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::bell::{Bell, Herald};
 use crate::fault::Fault;
 use crate::group::{Commit, Group, Row};
 use crate::migrate::migrate;
 use crate::run::{Ending, Run};
-use crate::sessions::{Sessions, Store};
+use crate::sessions::{Sessions, Store as _};
 use crate::{
     Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
-    Outcome, Queue, Settled, State,
+    Outcome, Queue, Rescued, Settled, State, TriesMax,
 };
 
 /// The acts of a ledger in one database's SQL. Each is atomic, and may come again when the outcome of an
 /// earlier try is unknown.
 #[async_trait]
-pub(crate) trait Dialect: Store {
+pub(crate) trait Dialect: Herald {
     /// As [`Commit::LANES`].
     const LANES: usize;
     /// As [`Commit::ALONE`].
@@ -55,7 +57,19 @@ pub(crate) trait Dialect: Store {
     async fn settle(conn: &mut Self::Connection, run: &Run<'_>) -> sqlx::Result<Settled>;
 
     /// As [`Ledger::rescue`], but may leave some for the next time.
-    async fn rescue(conn: &mut Self::Connection, attempts_max: u32) -> sqlx::Result<u64>;
+    async fn rescue(conn: &mut Self::Connection, tries_max: &TriesMax) -> sqlx::Result<Rescued>;
+
+    /// As [`Ledger::target_down`].
+    async fn target_down(conn: &mut Self::Connection, target: &str) -> sqlx::Result<Duration>;
+
+    /// As [`Ledger::target_up`].
+    async fn target_up(conn: &mut Self::Connection, target: &str) -> sqlx::Result<()>;
+
+    /// As [`Ledger::paused_targets`].
+    async fn paused_targets(conn: &mut Self::Connection) -> sqlx::Result<Vec<String>>;
+
+    /// As [`Ledger::bury_held`], but may leave some for the next time.
+    async fn bury_held(conn: &mut Self::Connection, target: &str, sources: &[&str]) -> sqlx::Result<u64>;
 
     /// As [`Ledger::entry`].
     async fn entry(conn: &mut Self::Connection, key: &EventKey) -> sqlx::Result<Option<Entry>>;
@@ -74,6 +88,7 @@ pub(crate) struct Parts<D: Dialect> {
     /// For people and upkeep: few, and with limits of their own.
     pub(crate) desk: Arc<Sessions<D>>,
     group: Group<Committer<D>>,
+    bell: Arc<Bell<D>>,
 }
 
 impl<D: Dialect> Parts<D> {
@@ -84,8 +99,16 @@ impl<D: Dialect> Parts<D> {
         desk: Arc<Sessions<D>>,
         limits: Limits,
     ) -> Self {
+        let bell = Bell::new(Arc::clone(&writers));
         Self {
-            group: Group::new(Committer(Arc::clone(&writers)), limits),
+            group: Group::new(
+                Committer {
+                    writers: Arc::clone(&writers),
+                    bell: Arc::clone(&bell),
+                },
+                limits,
+            ),
+            bell,
             writers,
             readers,
             desk,
@@ -101,16 +124,27 @@ pub(crate) trait SqlLedger: Send + Sync + 'static {
 }
 
 /// Commits batches on the ledger's own connections.
-struct Committer<D: Dialect>(Arc<Sessions<D>>);
+struct Committer<D: Dialect> {
+    writers: Arc<Sessions<D>>,
+    bell: Arc<Bell<D>>,
+}
 
 impl<D: Dialect> Commit for Committer<D> {
     const LANES: usize = D::LANES;
     const ALONE: usize = D::ALONE;
 
     async fn commit(&self, rows: &[&Row], deadline: Instant) -> Result<Vec<Option<Appended>>, Fault> {
-        self.0
+        let found = self
+            .writers
             .once(deadline, &rows, |conn, rows| D::append(conn, rows))
-            .await
+            .await?;
+        let waits = |(row, found): (&&Row, &Option<Appended>)| {
+            row.queue == Queue::ForWorker && *found == Some(Appended::Accepted)
+        };
+        if rows.iter().zip(&found).any(waits) {
+            self.bell.ring();
+        }
+        Ok(found)
     }
 }
 
@@ -191,19 +225,63 @@ impl<L: SqlLedger> Ledger for L {
             .await
     }
 
-    async fn rescue(&self, attempts_max: u32) -> Result<u64, LedgerError> {
-        let mut rescued = 0;
+    async fn rescue(&self, tries_max: &TriesMax) -> Result<Rescued, LedgerError> {
+        let mut rescued = Rescued::default();
         loop {
             let some = self
                 .parts()
                 .writers
-                .run(&attempts_max, |conn, &max| L::Dialect::rescue(conn, max))
+                .run(tries_max, |conn, max| L::Dialect::rescue(conn, max))
                 .await?;
-            if some == 0 {
+            if some.freed == 0 {
                 return Ok(rescued);
             }
-            rescued += some;
+            rescued.freed += some.freed;
+            rescued.dead += some.dead;
         }
+    }
+
+    async fn target_down(&self, target: &str) -> Result<Duration, LedgerError> {
+        self.parts()
+            .writers
+            .run(&target, |conn, target| L::Dialect::target_down(conn, target))
+            .await
+    }
+
+    async fn target_up(&self, target: &str) -> Result<(), LedgerError> {
+        self.parts()
+            .writers
+            .run(&target, |conn, target| L::Dialect::target_up(conn, target))
+            .await
+    }
+
+    async fn paused_targets(&self) -> Result<Vec<String>, LedgerError> {
+        self.parts()
+            .readers
+            .run(&(), |conn, ()| L::Dialect::paused_targets(conn))
+            .await
+    }
+
+    async fn bury_held(&self, target: &str, sources: &[SourceName]) -> Result<u64, LedgerError> {
+        let sources: Vec<&str> = sources.iter().map(SourceName::as_str).collect();
+        let mut buried = 0;
+        loop {
+            let some = self
+                .parts()
+                .writers
+                .run(&(target, sources.as_slice()), |conn, &(target, sources)| {
+                    L::Dialect::bury_held(conn, target, sources)
+                })
+                .await?;
+            if some == 0 {
+                return Ok(buried);
+            }
+            buried += some;
+        }
+    }
+
+    fn arrivals(&self) -> watch::Receiver<u64> {
+        self.parts().bell.listen()
     }
 
     async fn entry(&self, key: &EventKey) -> Result<Option<Entry>, LedgerError> {
@@ -234,6 +312,7 @@ impl<L: SqlLedger> Ledger for L {
     async fn close(&self) {
         let parts = self.parts();
         parts.group.close().await;
+        parts.bell.close();
         parts.writers.close();
         parts.readers.close();
         parts.desk.close();

@@ -6,6 +6,7 @@
 mod append;
 mod fault;
 mod forward;
+mod herald;
 mod look;
 mod migrate;
 mod operations;
@@ -14,6 +15,7 @@ mod settle;
 mod store;
 mod sweep;
 mod upkeep;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +31,10 @@ use crate::group::Row;
 use crate::run::Run;
 use crate::sessions::Sessions;
 use crate::sql::{Dialect, Parts, SqlLedger};
-use crate::{Appended, Begun, Entry, Fetch, Job, Lease, LedgerError, Limits, NewEvent, Settled, State};
+use crate::{
+    Appended, Begun, Entry, Fetch, Job, Lease, LedgerError, Limits, NewEvent, Rescued, Settled, State,
+    TriesMax,
+};
 use store::Postgres;
 
 /// Connections for people and upkeep, opened when first needed.
@@ -101,8 +106,24 @@ impl Dialect for Postgres {
         settle::settle(conn, run).await
     }
 
-    async fn rescue(conn: &mut PgConnection, attempts_max: u32) -> sqlx::Result<u64> {
-        queue::rescue(conn, attempts_max).await
+    async fn rescue(conn: &mut PgConnection, tries_max: &TriesMax) -> sqlx::Result<Rescued> {
+        queue::rescue(conn, tries_max).await
+    }
+
+    async fn target_down(conn: &mut PgConnection, target: &str) -> sqlx::Result<Duration> {
+        targets::down(conn, target).await
+    }
+
+    async fn target_up(conn: &mut PgConnection, target: &str) -> sqlx::Result<()> {
+        targets::up(conn, target).await
+    }
+
+    async fn paused_targets(conn: &mut PgConnection) -> sqlx::Result<Vec<String>> {
+        targets::paused(conn).await
+    }
+
+    async fn bury_held(conn: &mut PgConnection, target: &str, sources: &[&str]) -> sqlx::Result<u64> {
+        targets::bury(conn, target, sources).await
     }
 
     async fn entry(conn: &mut PgConnection, key: &EventKey) -> sqlx::Result<Option<Entry>> {

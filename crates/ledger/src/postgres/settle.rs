@@ -6,7 +6,7 @@
 
 use sqlx::{Connection, PgConnection};
 
-use crate::run::{HELD_MAX, HELD_TOO_LONG, Run};
+use crate::run::{HELD_MAX, Run};
 use crate::{Lease, OutboxRow, Settled};
 
 /// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
@@ -21,35 +21,47 @@ const END: &str = "
             next_attempt_at = now() + make_interval(secs => COALESCE(
                 $7, CASE WHEN $4::text = 'failed' AND path = 'inbox' THEN 0 END)),
             processed_at = CASE WHEN $8 THEN now() END,
+            deadline_at = NULL,
             lease_owner = NULL, lease_until = NULL
         WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'
         RETURNING source, event_id, generation, attempts, leased_at
     )
     INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
-    SELECT source, event_id, generation, attempts, $3, leased_at, $6, $5 FROM ended";
+    SELECT source, event_id, generation, attempts, $3, leased_at, $6, $5 FROM ended
+    RETURNING outcome";
 
-/// Holds an event, whose run gives its try back, or buries it when it was held for too long.
+/// Holds an event, whose run gives its try back, or buries it when it was held for too long. It has been held
+/// since it was due, if its consumer was away by then already.
 const HOLD: &str = "
-    WITH ended AS (
-        UPDATE webhook_events
-        SET state = CASE WHEN deadline_at <= now() THEN 'dead' ELSE $4::text END,
-            last_error = CASE WHEN deadline_at <= now() THEN $8::text ELSE '' END || $5::text,
-            processed_at = CASE WHEN deadline_at <= now() THEN now() END,
-            deadline_at = COALESCE(deadline_at, now() + make_interval(secs => $9)),
+    WITH held AS (
+        SELECT source, event_id, COALESCE(deadline_at, now() + make_interval(secs => $9)
+            - LEAST(make_interval(secs => $10), now() - COALESCE(next_attempt_at, now()))) AS deadline_at
+        FROM webhook_events
+        WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'
+        FOR UPDATE
+    ), ended AS (
+        UPDATE webhook_events AS e
+        SET state = CASE WHEN held.deadline_at <= now() THEN 'dead' ELSE $4::text END,
+            last_error = CASE WHEN held.deadline_at <= now() THEN $8::text ELSE '' END || $5::text,
+            processed_at = CASE WHEN held.deadline_at <= now() THEN now() END,
+            deadline_at = held.deadline_at,
             next_attempt_at = now() + make_interval(secs => $7),
             tries = tries - 1,
             lease_owner = NULL, lease_until = NULL
-        WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'
-        RETURNING source, event_id, generation, attempts, leased_at
+        FROM held
+        WHERE e.source = held.source AND e.event_id = held.event_id
+        RETURNING e.source, e.event_id, e.generation, e.attempts, e.leased_at, e.state
     )
     INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
-    SELECT source, event_id, generation, attempts, $3, leased_at, $6, $5 FROM ended";
+    SELECT source, event_id, generation, attempts, $3, leased_at, CASE state WHEN 'dead' THEN state ELSE $6 END, $5
+    FROM ended
+    RETURNING outcome";
 
+/// A run that was to be held may have been the last.
 const PROOF: &str = "
-    SELECT EXISTS (
-        SELECT FROM webhook_attempts
-        WHERE source = $1 AND event_id = $2 AND generation = $3 AND attempt = $4 AND owner = $5
-          AND outcome = $6)";
+    SELECT outcome FROM webhook_attempts
+    WHERE source = $1 AND event_id = $2 AND generation = $3 AND attempt = $4 AND owner = $5
+      AND (outcome = $6 OR ($7 AND outcome = 'dead'))";
 
 const EFFECTS: &str = "
     INSERT INTO outbox (source, event_id, effect_key, target, kind, payload)
@@ -60,49 +72,52 @@ const EFFECTS: &str = "
 
 /// Ends a run. Without effects this is one statement, which is its own transaction.
 pub(super) async fn settle(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Settled> {
-    let committed = if run.effects.is_empty() {
+    let ended = if run.effects.is_empty() {
         end(conn, run).await?
     } else {
         let mut tx = conn.begin().await?;
-        let ours = end(&mut tx, run).await?;
-        if ours {
+        let ended = end(&mut tx, run).await?;
+        if ended.is_some() {
             write_effects(&mut tx, run.lease, run.effects).await?;
         }
         tx.commit().await?;
-        ours
+        ended
     };
-    match committed || settled_before(conn, run).await? {
-        true => Ok(Settled::Committed),
-        false => Ok(Settled::Lost),
+    match ended {
+        Some(outcome) => Ok(run.ending.settled(&outcome)),
+        None => Ok(settled_before(conn, run)
+            .await?
+            .map_or(Settled::Lost, |outcome| run.ending.settled(&outcome))),
     }
 }
 
-/// Writes state and attempt; false if the lease is not ours.
-async fn end(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<bool> {
+/// Writes state and attempt, and says the attempt's outcome; `None` if the lease is not ours.
+async fn end(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Option<String>> {
     let Run { lease, ending, .. } = run;
     let due_in = ending.due_in.map(|delay| delay.as_secs_f64());
     let named = |sql| {
-        sqlx::query(sql)
+        sqlx::query_scalar(sql)
             .bind(lease.key.source.as_str())
             .bind(lease.key.id.as_str())
             .bind(lease.owner.to_bytes())
     };
-    let statement = match ending.held {
-        true => named(HOLD)
+    let statement = match &ending.held {
+        Some(held) => named(HOLD)
             .bind(ending.state.as_str())
             .bind(ending.error.unwrap_or_default())
             .bind(ending.outcome)
             .bind(due_in)
-            .bind(HELD_TOO_LONG)
-            .bind(HELD_MAX.as_secs_f64()),
-        false => named(END)
+            .bind(held.too_long)
+            .bind(HELD_MAX.as_secs_f64())
+            .bind(held.already.as_secs_f64()),
+        None => named(END)
             .bind(ending.state.as_str())
             .bind(ending.error)
             .bind(ending.outcome)
             .bind(due_in)
             .bind(ending.rests()),
     };
-    Ok(statement.execute(conn).await?.rows_affected() == 1)
+    statement.fetch_optional(conn).await
 }
 
 async fn write_effects(conn: &mut PgConnection, lease: &Lease, effects: &[OutboxRow]) -> sqlx::Result<()> {
@@ -123,8 +138,8 @@ async fn write_effects(conn: &mut PgConnection, lease: &Lease, effects: &[Outbox
     Ok(())
 }
 
-/// Whether an earlier try of just this settlement was committed.
-async fn settled_before(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<bool> {
+/// The outcome of an earlier try of just this settlement, if that was committed.
+async fn settled_before(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Option<String>> {
     let Lease {
         key,
         owner,
@@ -138,6 +153,7 @@ async fn settled_before(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<
         .bind(attempt.cast_signed())
         .bind(owner.to_bytes())
         .bind(run.ending.outcome)
-        .fetch_one(conn)
+        .bind(run.ending.held.is_some())
+        .fetch_optional(conn)
         .await
 }

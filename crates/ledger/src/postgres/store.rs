@@ -63,6 +63,11 @@ impl Postgres {
         })
     }
 
+    /// How it is reached.
+    pub(super) fn options(&self) -> &PgConnectOptions {
+        &self.options
+    }
+
     async fn settle_in(&self, conn: &mut PgConnection) -> Result<(), Fault> {
         type Settings = (String, String, String, Option<String>, String, String);
         let (.., fsync, encoding): Settings = sqlx::query_as(SETTINGS)

@@ -17,6 +17,7 @@ mod settle;
 mod store;
 mod sweep;
 mod upkeep;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +33,10 @@ use crate::group::Row;
 use crate::run::Run;
 use crate::sessions::Sessions;
 use crate::sql::{Dialect, Parts, SqlLedger};
-use crate::{Appended, Begun, Entry, Fetch, Job, Lease, LedgerError, Limits, NewEvent, Settled, State};
+use crate::{
+    Appended, Begun, Entry, Fetch, Job, Lease, LedgerError, Limits, NewEvent, Rescued, Settled, State,
+    TriesMax,
+};
 use store::Sqlite;
 
 /// Connections that look. Looking is rare and short.
@@ -112,8 +116,24 @@ impl Dialect for Sqlite {
         settle::settle(conn, run).await
     }
 
-    async fn rescue(conn: &mut SqliteConnection, attempts_max: u32) -> sqlx::Result<u64> {
-        queue::rescue(conn, attempts_max).await
+    async fn rescue(conn: &mut SqliteConnection, tries_max: &TriesMax) -> sqlx::Result<Rescued> {
+        queue::rescue(conn, tries_max).await
+    }
+
+    async fn target_down(conn: &mut SqliteConnection, target: &str) -> sqlx::Result<Duration> {
+        targets::down(conn, target).await
+    }
+
+    async fn target_up(conn: &mut SqliteConnection, target: &str) -> sqlx::Result<()> {
+        targets::up(conn, target).await
+    }
+
+    async fn paused_targets(conn: &mut SqliteConnection) -> sqlx::Result<Vec<String>> {
+        targets::paused(conn).await
+    }
+
+    async fn bury_held(conn: &mut SqliteConnection, target: &str, sources: &[&str]) -> sqlx::Result<u64> {
+        targets::bury(conn, target, sources).await
     }
 
     async fn entry(conn: &mut SqliteConnection, key: &EventKey) -> sqlx::Result<Option<Entry>> {

@@ -2,35 +2,55 @@
 
 use std::time::Duration;
 
-use hookgate_webhook::SourceName;
-use sqlx::{Connection, FromRow, Row, SqliteConnection};
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, FromRow, Row, SqliteConnection};
 
 use crate::columns::{milliseconds, signed};
 use crate::rows::Leased;
 use crate::run::never_retrying;
-use crate::{Fetch, Job, Lease, Settled};
+use crate::{Fetch, Job, Lane, Lease, Rescued, Settled, TriesMax};
 
 /// One statement that writes from its start, so no two workers take one row. The length of a body is known
-/// without reading it. Every row gets an owner of its own.
+/// without reading it. Every row gets an owner of its own. What stands for `{due}` is written by [`due`]; how
+/// the rows are mixed is told beside the twin of this statement for Postgres.
 const FETCH: &str = "
-    WITH due AS (
-        SELECT rowid AS row, next_attempt_at, octet_length(body) AS bytes
-        FROM webhook_events INDEXED BY webhook_events_lanes
-        WHERE state IN ('queued', 'parked') AND next_attempt_at <= (SELECT now FROM clock)
-          AND source IN (SELECT value FROM json_each($3))
-        ORDER BY next_attempt_at
-        LIMIT $1
+    WITH lanes AS (
+        SELECT value ->> 0 AS source, value ->> 1 AS room, value ->> 2 AS pool, value ->> 3 AS pool_room
+        FROM json_each($1)
+    ), due AS ({due}
+    ), placed AS (
+        SELECT *, row_number() OVER (PARTITION BY source, again ORDER BY next_attempt_at, row) AS place
+        FROM due
+    ), mixed AS (
+        SELECT *, row_number() OVER (PARTITION BY source ORDER BY
+            iif(again, place * 4 - (random() & 1023) / 256.0, (place - 0.5) * 4 / 3)) AS turn
+        FROM placed
+    ), pooled AS (
+        SELECT *, row_number() OVER (PARTITION BY pool ORDER BY turn, next_attempt_at, source) AS pool_place
+        FROM mixed JOIN lanes USING (source)
+        WHERE turn <= room
     ), summed AS (
         SELECT row, row_number() OVER so_far AS place, sum(bytes) OVER so_far AS bytes
-        FROM due
-        WINDOW so_far AS (ORDER BY next_attempt_at, row)
+        FROM pooled
+        WHERE pool_place <= pool_room
+        WINDOW so_far AS (ORDER BY turn, next_attempt_at, row)
     )
     UPDATE webhook_events
     SET state = 'running', attempts = attempts + 1, tries = tries + 1, lease_owner = randomblob(16),
         leased_at = (SELECT now FROM clock), lease_until = (SELECT now FROM clock) + $2
-    WHERE rowid IN (SELECT row FROM summed WHERE place = 1 OR bytes <= $4)
+    WHERE rowid IN (SELECT row FROM summed WHERE place <= $3 AND (place = 1 OR bytes <= $4))
     RETURNING source, event_id, lease_owner, attempts, generation, tries, provider, event_type, headers, body,
               next_attempt_at";
+
+/// One end of one lane. SQLite has no lateral joins, so each is a part of its own.
+const DUE: &str = "
+        SELECT * FROM (
+            SELECT rowid AS row, source, {again} AS again, next_attempt_at, octet_length(body) AS bytes
+            FROM webhook_events INDEXED BY webhook_events_lanes
+            WHERE source = $1 ->> '$[{lane}][0]' AND (attempts > 0 OR generation > 0) = {again}
+              AND state IN ('queued', 'parked') AND next_attempt_at <= (SELECT now FROM clock)
+            ORDER BY next_attempt_at
+            LIMIT $1 ->> '$[{lane}][1]')";
 
 const HEARTBEAT: &str = "
     UPDATE webhook_events
@@ -47,26 +67,44 @@ const LOST: &str = "
 const RESCUE: &str = "
     UPDATE webhook_events
     SET state = CASE WHEN path = 'forward' AND provider NOT IN (SELECT value FROM json_each($4)) THEN 'failed'
-                     WHEN path = 'inbox' AND tries >= $3 THEN 'dead' ELSE 'queued' END,
+                     WHEN path = 'inbox' AND tries >= COALESCE($5 -> source, $3) THEN 'dead'
+                     ELSE 'queued' END,
         path = CASE WHEN provider IN (SELECT value FROM json_each($4)) THEN 'inbox' ELSE path END,
-        processed_at = CASE WHEN path = 'inbox' AND tries >= $3 THEN $1 END,
+        processed_at = CASE WHEN path = 'inbox' AND tries >= COALESCE($5 -> source, $3) THEN $1 END,
         next_attempt_at = $1, last_error = $2,
         lease_owner = NULL, lease_until = NULL
-    WHERE state = 'running' AND lease_until < $1";
+    WHERE state = 'running' AND lease_until < $1
+    RETURNING state = 'dead'";
 
 const LOST_RUN: &str = "the run did not end: its process stopped or was cut off";
 
 /// Leases what is due, oldest first.
 pub(super) async fn fetch(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
-    let mut rows = sqlx::query(FETCH)
-        .bind(want.limit)
+    if want.lanes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lane = |lane: &Lane| json!([lane.source.as_str(), lane.room, lane.pool, lane.pool_room]);
+    let lanes: serde_json::Value = want.lanes.iter().map(lane).collect();
+    // Made of constants and numbers only.
+    let mut rows = sqlx::query(AssertSqlSafe(FETCH.replace("{due}", &due(want.lanes.len()))))
+        .bind(lanes.to_string())
         .bind(milliseconds(want.lease))
-        .bind(serde_json::Value::from_iter(want.sources.iter().map(SourceName::as_str)).to_string())
+        .bind(want.limit)
         .bind(signed(want.bytes_max))
         .fetch_all(conn)
         .await?;
     rows.sort_by_key(|row| row.get::<i64, _>("next_attempt_at"));
     rows.iter().map(|row| Leased::from_row(row)?.job()).collect()
+}
+
+/// Both ends of so many lanes.
+fn due(lanes: usize) -> String {
+    let ends = (0..lanes).flat_map(|lane| ["0", "1"].map(|again| (lane, again)));
+    let parts = ends.map(|(lane, again)| DUE.replace("{lane}", &lane.to_string()).replace("{again}", again));
+    parts.collect::<Vec<_>>().join(
+        "
+        UNION ALL",
+    )
 }
 
 /// Extends a lease, never shortens it.
@@ -90,7 +128,7 @@ pub(super) async fn heartbeat(
 
 /// Frees rows whose lease has ended, and writes down the runs that were lost. Both by one reading of the
 /// clock, so that they mean the same rows.
-pub(super) async fn rescue(conn: &mut SqliteConnection, attempts_max: u32) -> sqlx::Result<u64> {
+pub(super) async fn rescue(conn: &mut SqliteConnection, tries_max: &TriesMax) -> sqlx::Result<Rescued> {
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
     let now: i64 = sqlx::query_scalar("SELECT now FROM clock")
         .fetch_one(&mut *tx)
@@ -100,13 +138,20 @@ pub(super) async fn rescue(conn: &mut SqliteConnection, attempts_max: u32) -> sq
         .bind(LOST_RUN)
         .execute(&mut *tx)
         .await?;
-    let freed = sqlx::query(RESCUE)
+    let of = tries_max.by_source.iter();
+    let of: serde_json::Value = of.map(|(source, max)| (source.as_str(), *max)).collect();
+    let freed: Vec<bool> = sqlx::query_scalar(RESCUE)
         .bind(now)
         .bind(LOST_RUN)
-        .bind(attempts_max)
+        .bind(tries_max.otherwise)
         .bind(serde_json::Value::from_iter(never_retrying()).to_string())
-        .execute(&mut *tx)
+        .bind(of.to_string())
+        .fetch_all(&mut *tx)
         .await?;
     tx.commit().await?;
-    Ok(freed.rows_affected())
+    let dead = freed.iter().filter(|dead| **dead).count();
+    Ok(Rescued {
+        freed: freed.len() as u64,
+        dead: dead as u64,
+    })
 }

@@ -7,7 +7,7 @@
 use sqlx::{Connection, SqliteConnection};
 
 use crate::columns::milliseconds;
-use crate::run::{Ending, HELD_MAX, HELD_TOO_LONG, Run};
+use crate::run::{Ending, HELD_MAX, Run};
 use crate::{Lease, OutboxRow, Settled};
 
 /// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
@@ -20,16 +20,23 @@ const END: &str = "
         next_attempt_at = (SELECT now FROM clock)
             + COALESCE($6, iif($4 = 'failed' AND path = 'inbox', 0, NULL)),
         processed_at = iif($7, (SELECT now FROM clock), NULL),
+        deadline_at = NULL,
         lease_owner = NULL, lease_until = NULL
+    WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
+
+/// Until when an event may be held: it has been since it was due, if its consumer was away by then already.
+const DEADLINE: &str = "
+    UPDATE webhook_events
+    SET deadline_at = COALESCE(deadline_at, (SELECT now FROM clock) + $4
+        - min($5, (SELECT now FROM clock) - COALESCE(next_attempt_at, (SELECT now FROM clock))))
     WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
 
 /// Holds an event, whose run gives its try back, or buries it when it was held for too long.
 const HOLD: &str = "
     UPDATE webhook_events
-    SET state = iif(deadline_at <= (SELECT now FROM clock), 'dead', $8),
+    SET state = iif(deadline_at <= (SELECT now FROM clock), 'dead', $7),
         last_error = iif(deadline_at <= (SELECT now FROM clock), $4, '') || $5,
         processed_at = iif(deadline_at <= (SELECT now FROM clock), (SELECT now FROM clock), NULL),
-        deadline_at = COALESCE(deadline_at, (SELECT now FROM clock) + $7),
         next_attempt_at = (SELECT now FROM clock) + $6,
         tries = tries - 1,
         lease_owner = NULL, lease_until = NULL
@@ -37,13 +44,15 @@ const HOLD: &str = "
 
 const ATTEMPT: &str = "
     INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
-    SELECT source, event_id, generation, attempts, $3, leased_at, $4, $5
-    FROM webhook_events WHERE source = $1 AND event_id = $2";
+    SELECT source, event_id, generation, attempts, $3, leased_at, iif($6 AND state = 'dead', state, $4), $5
+    FROM webhook_events WHERE source = $1 AND event_id = $2
+    RETURNING outcome";
 
+/// A run that was to be held may have been the last.
 const PROOF: &str = "
-    SELECT count(*) FROM webhook_attempts
+    SELECT outcome FROM webhook_attempts
     WHERE source = $1 AND event_id = $2 AND generation = $3 AND attempt = $4 AND owner = $5
-      AND outcome = $6";
+      AND (outcome = $6 OR ($7 AND outcome = 'dead'))";
 
 const EFFECT: &str = "
     INSERT INTO outbox (source, event_id, effect_key, target, kind, payload)
@@ -54,17 +63,15 @@ const EFFECT: &str = "
 pub(super) async fn settle(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::Result<Settled> {
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
     if !end(&mut tx, run.lease, &run.ending).await? {
-        return match settled_before(&mut tx, run).await? {
-            true => Ok(Settled::Committed),
-            false => Ok(Settled::Lost),
-        };
+        let before = settled_before(&mut tx, run).await?;
+        return Ok(before.map_or(Settled::Lost, |outcome| run.ending.settled(&outcome)));
     }
-    write_attempt(&mut tx, run.lease, &run.ending).await?;
+    let outcome = write_attempt(&mut tx, run.lease, &run.ending).await?;
     for effect in run.effects {
         write_effect(&mut tx, run.lease, effect).await?;
     }
     tx.commit().await?;
-    Ok(Settled::Committed)
+    Ok(run.ending.settled(&outcome))
 }
 
 /// Writes the state; false if the lease is not ours.
@@ -76,14 +83,20 @@ async fn end(conn: &mut SqliteConnection, lease: &Lease, ending: &Ending<'_>) ->
             .bind(lease.key.id.as_str().to_owned())
             .bind(lease.owner.to_bytes().to_vec())
     };
-    let statement = match ending.held {
-        true => named(HOLD)
-            .bind(HELD_TOO_LONG)
+    if let Some(held) = &ending.held {
+        named(DEADLINE)
+            .bind(milliseconds(HELD_MAX))
+            .bind(milliseconds(held.already))
+            .execute(&mut *conn)
+            .await?;
+    }
+    let statement = match &ending.held {
+        Some(held) => named(HOLD)
+            .bind(held.too_long)
             .bind(ending.error.unwrap_or_default())
             .bind(due_in)
-            .bind(milliseconds(HELD_MAX))
             .bind(ending.state.as_str()),
-        false => named(END)
+        None => named(END)
             .bind(ending.state.as_str())
             .bind(ending.error)
             .bind(due_in)
@@ -92,16 +105,21 @@ async fn end(conn: &mut SqliteConnection, lease: &Lease, ending: &Ending<'_>) ->
     Ok(statement.execute(conn).await?.rows_affected() == 1)
 }
 
-async fn write_attempt(conn: &mut SqliteConnection, lease: &Lease, ending: &Ending<'_>) -> sqlx::Result<()> {
-    sqlx::query(ATTEMPT)
+/// Writes the attempt, and says with which outcome.
+async fn write_attempt(
+    conn: &mut SqliteConnection,
+    lease: &Lease,
+    ending: &Ending<'_>,
+) -> sqlx::Result<String> {
+    sqlx::query_scalar(ATTEMPT)
         .bind(lease.key.source.as_str())
         .bind(lease.key.id.as_str())
         .bind(&lease.owner.to_bytes()[..])
         .bind(ending.outcome)
         .bind(ending.error)
-        .execute(conn)
-        .await?;
-    Ok(())
+        .bind(ending.held.is_some())
+        .fetch_one(conn)
+        .await
 }
 
 async fn write_effect(conn: &mut SqliteConnection, lease: &Lease, effect: &OutboxRow) -> sqlx::Result<()> {
@@ -117,22 +135,22 @@ async fn write_effect(conn: &mut SqliteConnection, lease: &Lease, effect: &Outbo
     Ok(())
 }
 
-/// Whether an earlier try of just this settlement was committed.
-async fn settled_before(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::Result<bool> {
+/// The outcome of an earlier try of just this settlement, if that was committed.
+async fn settled_before(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::Result<Option<String>> {
     let Lease {
         key,
         owner,
         attempt,
         generation,
     } = run.lease;
-    let found: i64 = sqlx::query_scalar(PROOF)
+    sqlx::query_scalar(PROOF)
         .bind(key.source.as_str())
         .bind(key.id.as_str())
         .bind(*generation)
         .bind(*attempt)
         .bind(&owner.to_bytes()[..])
         .bind(run.ending.outcome)
-        .fetch_one(conn)
-        .await?;
-    Ok(found > 0)
+        .bind(run.ending.held.is_some())
+        .fetch_optional(conn)
+        .await
 }

@@ -118,7 +118,7 @@ async fn a_forward_handed_over_is_the_workers(db: Database) {
     // The worker dies: the row goes to the next worker, not to a provider that will not come again.
     assert_eq!(fetch_one(&*ledger, SHORT).await.lease.attempt, 2);
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
-    assert_eq!(ledger.rescue(5).await.unwrap(), 1);
+    assert_eq!(ledger.rescue(&5.into()).await.unwrap().freed, 1);
     assert_eq!(fetch_one(&*ledger, LONG).await.lease.attempt, 3);
 }
 
@@ -133,7 +133,7 @@ async fn a_forward_that_nobody_sends_again_survives_its_owner(db: Database) {
         Begun::Run { .. }
     ));
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
-    assert_eq!(ledger.rescue(1).await.unwrap(), 1);
+    assert_eq!(ledger.rescue(&1.into()).await.unwrap().freed, 1);
     assert_eq!(fetch_one(&*ledger, LONG).await.lease.attempt, 2);
 }
 

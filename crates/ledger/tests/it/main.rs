@@ -6,12 +6,15 @@
 mod append;
 mod bulk;
 mod change;
+mod arrivals;
 mod database;
 mod deaths;
 mod election;
 mod forward;
 mod lost_changes;
 mod minutes;
+mod held;
+mod lanes;
 mod network;
 mod paging;
 mod postgres;

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hookgate_ledger::{Effects, Fetch, Outcome, Queue, Settled, State};
+use hookgate_ledger::{Effects, Fetch, Outcome, Queue, Settled, State, TriesMax};
 
 use crate::database::{Database, until};
 use crate::on_both;
-use crate::sample::{LONG, SHORT, all, event, fetch, fetch_one, key, source, with_body};
+use crate::sample::{LONG, SHORT, all, event, fetch, fetch_one, key, lane, source, with_body};
 
 on_both!(
     the_oldest_due_is_fetched_first_and_only_once,
@@ -92,12 +92,12 @@ async fn events_of_other_sources_wait_for_a_worker_that_knows_them(db: Database)
     assert_eq!((untouched.state, untouched.attempts), (State::Queued, 0));
 
     let nothing = Fetch {
-        sources: [].into(),
+        lanes: Vec::new(),
         ..all(LONG)
     };
     assert!(ledger.fetch(nothing).await.unwrap().is_empty());
     let both = Fetch {
-        sources: [source("stripe"), source("new")].into(),
+        lanes: vec![lane("stripe", 0), lane("new", 1)],
         ..all(LONG)
     };
     let jobs = ledger.fetch(both).await.unwrap();
@@ -158,14 +158,14 @@ async fn a_heartbeat_keeps_the_lease(db: Database) {
         ledger.heartbeat(&job.lease, LONG).await.unwrap(),
         Settled::Committed
     );
-    assert_eq!(ledger.rescue(5).await.unwrap(), 0);
+    assert_eq!(ledger.rescue(&5.into()).await.unwrap().freed, 0);
     assert!(!ledger.entry(&key("evt_1")).await.unwrap().unwrap().lease_ended);
     // A heartbeat that was long on its way does not shorten it.
     assert_eq!(
         ledger.heartbeat(&job.lease, SHORT).await.unwrap(),
         Settled::Committed
     );
-    assert_eq!(ledger.rescue(5).await.unwrap(), 0);
+    assert_eq!(ledger.rescue(&5.into()).await.unwrap().freed, 0);
 }
 
 async fn an_event_of_a_dead_worker_is_queued_again(db: Database) {
@@ -174,10 +174,11 @@ async fn an_event_of_a_dead_worker_is_queued_again(db: Database) {
     let dead = fetch_one(&*ledger, SHORT).await;
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
     let replicas = [db.replica(), db.replica(), db.replica()];
-    let rescued: u64 = join_all(replicas.iter().map(|ledger| ledger.rescue(5)))
+    let five = TriesMax::from(5);
+    let rescued: u64 = join_all(replicas.iter().map(|ledger| ledger.rescue(&five)))
         .await
         .into_iter()
-        .map(Result::unwrap)
+        .map(|rescued| rescued.unwrap().freed)
         .sum();
     assert_eq!(rescued, 1);
 
@@ -207,7 +208,7 @@ async fn an_event_that_kills_its_workers_dies(db: Database) {
     for attempt in 1..=3 {
         assert_eq!(fetch_one(&*ledger, SHORT).await.lease.attempt, attempt);
         until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
-        assert_eq!(ledger.rescue(3).await.unwrap(), 1);
+        assert_eq!(ledger.rescue(&3.into()).await.unwrap().freed, 1);
     }
     assert_eq!(
         ledger.entry(&key("evt_1")).await.unwrap().unwrap().state,
@@ -220,7 +221,7 @@ async fn a_forward_of_a_dead_replica_fails_whatever_its_tries(db: Database) {
     let ledger = db.ledger().await;
     let _ = ledger.begin(&event("evt_1"), SHORT).await.unwrap();
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
-    assert_eq!(ledger.rescue(1).await.unwrap(), 1);
+    assert_eq!(ledger.rescue(&1.into()).await.unwrap().freed, 1);
     assert_eq!(
         ledger.entry(&key("evt_1")).await.unwrap().unwrap().state,
         State::Failed

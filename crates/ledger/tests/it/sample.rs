@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hookgate_ledger::{Appended, DeliveryId, Fetch, Job, Ledger, NewEvent, State};
+use hookgate_ledger::{Appended, DeliveryId, Fetch, Job, Lane, Ledger, NewEvent, State};
 use hookgate_webhook::{EventId, EventKey, Field, Mode, ProviderTime, SourceName};
 
 /// A lease that does not end during a test.
@@ -64,10 +64,20 @@ pub(crate) fn copy_in(state: State) -> Appended {
     }
 }
 
+/// Up to 100 of a source that shares a bound with nobody else of another number.
+pub(crate) fn lane(name: &str, pool: u32) -> Lane {
+    Lane {
+        source: source(name),
+        room: 100,
+        pool,
+        pool_room: 100,
+    }
+}
+
 /// What a worker of the one source wants: up to 100 jobs.
 pub(crate) fn all(lease: Duration) -> Fetch {
     Fetch {
-        sources: [source("stripe")].into(),
+        lanes: vec![lane("stripe", 0)],
         limit: 100,
         bytes_max: 1 << 20,
         lease,

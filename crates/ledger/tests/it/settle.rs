@@ -20,8 +20,6 @@ on_both!(
     a_retry_without_delay_is_due_at_once,
     an_ignored_event_is_done_with_its_reason,
     a_parked_event_gives_its_try_back,
-    a_postponed_run_is_queued_again_and_costs_no_try,
-    an_event_parked_for_too_long_dies,
 );
 
 async fn leased(db: &Database, ledger: &dyn Ledger) -> Job {
@@ -95,7 +93,7 @@ async fn a_lost_lease_leaves_no_effects(db: Database) {
     let _ = ledger.append(event("evt_1"), Queue::ForWorker).await.unwrap();
     let late = fetch_one(&*ledger, SHORT).await;
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
-    assert_eq!(ledger.rescue(5).await.unwrap(), 1);
+    assert_eq!(ledger.rescue(&5.into()).await.unwrap().freed, 1);
     let present = fetch_one(&*ledger, LONG).await;
 
     let lost = ledger
@@ -240,57 +238,4 @@ async fn a_parked_event_gives_its_try_back(db: Database) {
         job = fetch_one(&*ledger, LONG).await;
         assert_eq!((job.lease.attempt, job.tries), (attempt, 1));
     }
-}
-
-async fn a_postponed_run_is_queued_again_and_costs_no_try(db: Database) {
-    let ledger = db.ledger().await;
-    let job = leased(&db, &*ledger).await;
-    let away = Outcome::Postponed {
-        after: Duration::ZERO,
-        error: "the target cannot be reached".into(),
-    };
-    let settled = ledger.settle(&job.lease, away, Effects::default()).await.unwrap();
-    assert_eq!(settled, Settled::Committed);
-    let entry = ledger.entry(&key("evt_1")).await.unwrap().unwrap();
-    assert_eq!(entry.state, State::Queued);
-    let again = fetch_one(&*ledger, LONG).await;
-    assert_eq!((again.lease.attempt, again.tries), (2, 1));
-}
-
-async fn an_event_parked_for_too_long_dies(db: Database) {
-    let ledger = db.ledger().await;
-    let job = leased(&db, &*ledger).await;
-    let parked = || Outcome::Parked {
-        after: Duration::ZERO,
-        error: "its payment is not here".into(),
-    };
-    let settled = ledger
-        .settle(&job.lease, parked(), Effects::default())
-        .await
-        .unwrap();
-    assert_eq!(settled, Settled::Committed);
-    let hours = match db {
-        Database::Postgres { .. } => {
-            "SELECT round(extract(epoch FROM deadline_at - now()) / 3600) FROM webhook_events"
-        }
-        Database::Sqlite { .. } => {
-            "SELECT (deadline_at - (SELECT now FROM clock) + 1800000) / 3600000 FROM webhook_events"
-        }
-    };
-    assert_eq!(db.value(hours).await, "72");
-
-    db.run("UPDATE webhook_events SET deadline_at = next_attempt_at")
-        .await;
-    let job = fetch_one(&*ledger, LONG).await;
-    let settled = ledger
-        .settle(&job.lease, parked(), Effects::default())
-        .await
-        .unwrap();
-    assert_eq!(settled, Settled::Committed);
-    let entry = ledger.entry(&key("evt_1")).await.unwrap().unwrap();
-    assert_eq!(entry.state, State::Dead);
-    assert_eq!(
-        entry.last_error.as_deref(),
-        Some("held for more than 72 h: its payment is not here")
-    );
 }

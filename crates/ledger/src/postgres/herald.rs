@@ -1,0 +1,70 @@
+//! News between processes by LISTEN and NOTIFY. A message carries nothing: the table knows what there is.
+
+use std::time::Duration;
+
+use sqlx::PgConnection;
+use sqlx::postgres::{PgListener, PgPoolOptions};
+use tokio::time::timeout;
+
+use super::store::Postgres;
+use crate::bell::Herald;
+use crate::fault::Fault;
+use crate::sessions::Store;
+
+const CHANNEL: &str = "hookgate_events";
+
+/// A message is a transaction of its own. That it survives a crash is of no use, so it does not wait for the
+/// disk.
+const TELL: &str = "SELECT set_config('synchronous_commit', 'off', false), pg_notify($1, '')";
+
+/// After so long a silence the connection is asked whether it lives: one that was cut off says nothing either.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// Longest wait for that answer, and for a connection.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Herald for Postgres {
+    const SHARED: bool = true;
+
+    async fn tell(conn: &mut PgConnection) -> Result<(), Fault> {
+        sqlx::query(TELL)
+            .bind(CHANNEL)
+            .execute(conn)
+            .await
+            .map_err(|error| Self::judge(&error))?;
+        Ok(())
+    }
+
+    async fn hear(&self, heard: impl Fn() + Send) -> Fault {
+        let Err(fault) = self.listen(heard).await;
+        fault
+    }
+}
+
+impl Postgres {
+    async fn listen(&self, heard: impl Fn() + Send) -> Result<std::convert::Infallible, Fault> {
+        // A pool of one, since a listener is made from nothing else.
+        let one = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ANSWER_TIMEOUT)
+            .connect_lazy_with(self.options().clone());
+        let mut listener = in_time(PgListener::connect_with(&one)).await?;
+        in_time(listener.listen(CHANNEL)).await?;
+        heard();
+        loop {
+            match timeout(SILENCE_MAX, listener.recv()).await {
+                // Also after it connected anew by itself: what was told meanwhile is lost, so look.
+                Ok(Ok(_)) => heard(),
+                Ok(Err(error)) => return Err(Self::judge(&error)),
+                Err(_) => drop(in_time(sqlx::query("SELECT 1").execute(&mut listener)).await?),
+            }
+        }
+    }
+}
+
+async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) -> Result<T, Fault> {
+    match timeout(ANSWER_TIMEOUT, answer).await {
+        Ok(answer) => answer.map_err(|error| Postgres::judge(&error)),
+        Err(_) => Err(Fault::Broken("the database did not answer in time".into())),
+    }
+}

@@ -2,22 +2,25 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use hookgate_claim::Terms;
-use hookgate_ledger::OnFailure;
+use hookgate_ledger::{OnFailure, TriesMax};
 use hookgate_signature::Keys;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::StartError;
-use crate::config::{Config, HandlerKind, SourceConfig};
+use crate::config::{Config, Consumer, HandlerKind, SourceConfig};
 use crate::handler::{Forward, Handler, Inbox, Waiters};
 use crate::metrics::Metrics;
 use crate::receiver::{Receiver, Source};
 use crate::sink::Sink;
 use crate::stores::Stores;
 use crate::target::{BadTarget, Target};
-use crate::worker::Worker;
+use crate::worker::{Bounds, Gate, Route, Worker};
 
 /// The parts of a process.
 pub struct Assembly {
@@ -149,7 +152,7 @@ impl Parts<'_> {
                 on_failure: if source.provider.knowledge().retries {
                     OnFailure::ProviderRetries
                 } else {
-                    OnFailure::WorkerRetries(self.config.retry_base)
+                    OnFailure::WorkerRetries(source.retry_base)
                 },
                 tasks: self.tasks.clone(),
                 metrics: Arc::clone(self.metrics),
@@ -164,34 +167,71 @@ impl Parts<'_> {
             .transpose()
     }
 
+    /// The worker. It works without any target too: whoever pulls events may die like a worker, and it frees
+    /// what was theirs.
     fn worker(&self) -> Result<Option<Arc<Worker>>, StartError> {
         let Some(ledger) = &self.stores.ledger else {
             return Ok(None);
         };
-        let mut sinks = HashMap::new();
+        let (freed, mut gates, mut routes) = (Arc::<Notify>::default(), Vec::new(), HashMap::new());
         for source in &self.config.sources {
-            if let Some(target) = self.target(source)? {
-                sinks.insert(source.name.clone(), Sink::Http(target));
+            if let Some(route) = self.route(source, &freed, &mut gates)? {
+                routes.insert(source.name.clone(), Arc::new(route));
             }
         }
-        if sinks.is_empty() {
-            return Ok(None);
-        }
-        let longest = self
-            .config
-            .sources
-            .iter()
-            .map(|source| source.handler_timeout)
-            .max()
-            .unwrap_or_default();
+        let tries_max = TriesMax {
+            by_source: self
+                .config
+                .sources
+                .iter()
+                .map(|source| (source.name.clone(), source.attempts_max))
+                .collect(),
+            otherwise: self.config.retry_attempts_max,
+        };
         Ok(Some(Arc::new(Worker {
             ledger: Arc::clone(ledger),
-            sinks,
-            attempts_max: self.config.retry_attempts_max,
-            retry_base: self.config.retry_base,
+            routes,
+            gates,
+            tries_max,
             concurrency: self.config.worker_concurrency,
-            delivery_timeout: longest,
+            lease: self.config.worker_lease,
+            freed,
+            deaths: Arc::default(),
             metrics: Arc::clone(self.metrics),
         })))
+    }
+
+    /// Where a source's events go, if a worker is to bring them. Sources with the same target share its gate.
+    fn route(
+        &self,
+        source: &SourceConfig,
+        freed: &Arc<Notify>,
+        gates: &mut Vec<Arc<Gate>>,
+    ) -> Result<Option<Route>, StartError> {
+        let (Consumer::Target, Some(config), Some(target)) =
+            (source.consumer, &source.target, self.target(source)?)
+        else {
+            return Ok(None);
+        };
+        let known = gates.iter().find(|gate| gate.name() == config.name).cloned();
+        let gate = known.unwrap_or_else(|| {
+            let bounds = Bounds {
+                concurrency: config.concurrency,
+                rate: config.rate,
+            };
+            let gate = Gate::new(&config.name, bounds, Arc::clone(freed), Instant::now());
+            self.metrics.target_up.with_label_values(&[&config.name]).set(1);
+            gates.push(Arc::clone(&gate));
+            gate
+        });
+        Ok(Some(Route {
+            source: source.name.clone(),
+            sink: Sink::Http(target),
+            gate,
+            attempts_max: source.attempts_max,
+            retry_base: source.retry_base,
+            concurrency: source.concurrency,
+            in_hand: AtomicUsize::new(0),
+        }))
     }
 }

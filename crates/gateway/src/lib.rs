@@ -26,4 +26,5 @@ pub mod stores;
 pub mod target;
 mod unread;
 pub mod view;
+pub mod verdict;
 pub mod worker;

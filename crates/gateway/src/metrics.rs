@@ -38,6 +38,9 @@ pub const TRANSPORT_REASONS: [&str; 5] = [
 /// Why the body of an event was left aside: its id came before, with another one.
 pub const OTHER_BODY: &str = "other_body";
 
+/// Why an event is kept as finished at once: its source has nobody to give it to.
+pub const NO_CONSUMER: &str = "no_consumer";
+
 /// Statuses that the public listener answers.
 const STATUSES: [&str; 11] = [
     "200", "400", "401", "404", "405", "408", "409", "413", "415", "500", "503",
@@ -85,6 +88,12 @@ pub struct Metrics {
     pub handler_seconds: HistogramVec,
     /// Calls of targets by outcome.
     pub attempts: IntCounterVec,
+    /// Finished events that were run again because a person asked for it.
+    pub replays: IntCounterVec,
+    /// 1 while a target answers, as far as this worker knows.
+    pub target_up: IntGaugeVec,
+    /// 1 while a target is paused by a person.
+    pub target_paused: IntGaugeVec,
     /// Rows that are not finished, by state.
     pub queue_events: IntGaugeVec,
     /// Age of the oldest event that is due.
@@ -169,6 +178,21 @@ impl Metrics {
                 "Calls of targets by outcome",
                 &["source", "outcome"],
             )?,
+            replays: make.counters(
+                "replays_total",
+                "Finished events run again because a person asked for it",
+                &["source"],
+            )?,
+            target_up: make.gauges(
+                "target_up",
+                "1 while a target answers, as far as this worker knows",
+                &["target"],
+            )?,
+            target_paused: make.gauges(
+                "target_paused",
+                "1 while a target is paused by a person",
+                &["target"],
+            )?,
             queue_events: make.gauges("queue_events", "Rows that are not finished, by state", &["state"])?,
             queue_oldest_seconds: make
                 .gauge("queue_oldest_seconds", "Age of the oldest event that is due")?,
@@ -211,10 +235,15 @@ impl Metrics {
             touch(
                 &self.ignored,
                 source,
-                Dropped::REASONS.into_iter().chain([OTHER_BODY]),
+                Dropped::REASONS.into_iter().chain([OTHER_BODY, NO_CONSUMER]),
             );
             touch(&self.attempts, source, ATTEMPT_OUTCOMES);
-            for counter in [&self.twins_shadow, &self.replays_suspected, &self.claim_fallbacks] {
+            for counter in [
+                &self.twins_shadow,
+                &self.replays_suspected,
+                &self.claim_fallbacks,
+                &self.replays,
+            ] {
                 counter.with_label_values(&[source]);
             }
             for histogram in [&self.delivery_seconds, &self.handler_seconds] {

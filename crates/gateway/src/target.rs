@@ -8,7 +8,7 @@ use hookgate_ledger::StoredHeaders;
 use hookgate_signature::{Keys, Scheme, StandardWebhooks, Tolerance};
 use hookgate_webhook::EventKey;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
@@ -51,8 +51,13 @@ pub struct Outgoing<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum TargetFailure {
     /// It answered something else than 2xx.
-    #[error("the target answered {0}")]
-    Status(u16),
+    #[error("the target answered {status}")]
+    Status {
+        /// Its status.
+        status: u16,
+        /// After how long it wants to be asked again.
+        retry_after: Option<Duration>,
+    },
     /// No answer in time.
     #[error("the target gave no answer within {} ms", .0.as_millis())]
     Timeout(Duration),
@@ -65,17 +70,6 @@ pub enum TargetFailure {
     /// We gave up waiting because the process has to end; says nothing about the target.
     #[error("interrupted by shutdown")]
     Interrupted,
-}
-
-impl TargetFailure {
-    /// Whether the target was not there at all, or we were not: such a try says nothing about the event.
-    pub fn costs_no_try(&self) -> bool {
-        match self {
-            Self::Unreachable | Self::Interrupted => true,
-            Self::Status(status) => (502..=504).contains(status),
-            Self::Timeout(_) | Self::Broken => false,
-        }
-    }
 }
 
 /// The signing secret of a target cannot be used.
@@ -226,8 +220,22 @@ async fn exchange(request: reqwest::RequestBuilder) -> Result<reqwest::Response,
     })?;
     match answer.status() {
         status if status.is_success() => Ok(answer),
-        status => Err(TargetFailure::Status(status.as_u16())),
+        status => Err(TargetFailure::Status {
+            status: status.as_u16(),
+            retry_after: retry_after(&answer),
+        }),
     }
+}
+
+/// `Retry-After` in either of its forms, seconds or a date (RFC 9110, 10.2.3). What is neither counts as absent.
+fn retry_after(answer: &reqwest::Response) -> Option<Duration> {
+    let value = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let then = httpdate::parse_http_date(value).ok()?;
+    let then = then.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(then.saturating_sub(clock::since_epoch()))
 }
 
 /// Reads the rest of an answer, up to a size and a time; what is longer costs the connection.

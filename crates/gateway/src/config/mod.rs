@@ -6,6 +6,7 @@ mod reader;
 pub mod setting;
 mod show;
 mod source;
+mod target;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use secrecy::{ExposeSecret, SecretString};
 pub use advice::advice;
 pub use reader::{Reader, Wrong};
 pub use show::show;
-pub use source::{Consumer, HandlerKind, SourceConfig, TargetConfig};
+pub use source::{Consumer, HandlerKind, SourceConfig};
+pub use target::TargetConfig;
 
 use setting as s;
 
@@ -68,6 +70,8 @@ pub struct Config {
     pub retry_base: Duration,
     /// Events a worker delivers at the same time.
     pub worker_concurrency: usize,
+    /// How long a worker that died keeps its events from others.
+    pub worker_lease: Duration,
     /// Limits of the public listener.
     pub client: ClientLimits,
     /// Threads.
@@ -165,6 +169,7 @@ impl Config {
             retry_attempts_max: reader.value(&s::RETRY_MAX_ATTEMPTS, reader::positive)?,
             retry_base: reader.value(&s::RETRY_BASE, reader::duration)?,
             worker_concurrency: reader.value(&s::WORKER_CONCURRENCY, reader::positive)?,
+            worker_lease: reader.value(&s::WORKER_LEASE, reader::duration_from(Duration::from_secs(1)))?,
             client: ClientLimits {
                 request_timeout: reader.value(&s::REQUEST_TIMEOUT, reader::duration_from(reader::MOMENT))?,
                 keep_alive: reader.value(&s::KEEP_ALIVE, reader::duration)?,

@@ -85,7 +85,9 @@ impl Reader {
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let not_toml = |error: toml::de::Error| wrong(located(&text, &error));
         let document = toml::de::DeTable::parse(&text).map_err(not_toml)?;
-        let known = |key: &str| key == "sources" || setting::ALL.iter().any(|setting| setting.key() == key);
+        let known = |key: &str| {
+            matches!(key, "sources" | "targets") || setting::ALL.iter().any(|setting| setting.key() == key)
+        };
         if let Some(unknown) = document.get_ref().keys().find(|key| !known(key.get_ref())) {
             let (line, key) = (line_at(&text, unknown.span().start), unknown.get_ref());
             return Err(wrong(format!(
@@ -108,6 +110,11 @@ impl Reader {
     /// The `[sources.*]` tables of the file.
     pub fn sources(&self) -> Option<&toml::Value> {
         self.file.get("sources")
+    }
+
+    /// The `[targets.*]` tables of the file.
+    pub fn targets(&self) -> Option<&toml::Value> {
+        self.file.get("targets")
     }
 
     /// The file's path for messages.

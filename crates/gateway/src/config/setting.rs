@@ -87,8 +87,14 @@ settings! {
         "Tries of the worker before an event goes to the dead letters";
     RETRY_BASE = "HOOKGATE_RETRY_BASE", "1s", "a duration up to 10 years, such as 1s",
         "First delay between tries; it doubles with each";
-    WORKER_CONCURRENCY = "HOOKGATE_WORKER_CONCURRENCY", "16", "a whole number from 1",
+    WORKER_CONCURRENCY = "HOOKGATE_WORKER_CONCURRENCY", "64", "a whole number from 1",
         "Events that one worker delivers at the same time";
+    WORKER_LEASE = "HOOKGATE_WORKER_LEASE", "30s", "a duration of at least 1s, such as 30s",
+        "How long the events of a worker that died are kept from others; it is renewed while a delivery lasts";
+    TARGET_CONCURRENCY = "HOOKGATE_TARGET_CONCURRENCY", "16", "a whole number from 1",
+        "Events on their way to one target at the same time, from each worker";
+    TARGET_RATE = "HOOKGATE_TARGET_RATE", "", "events per second, such as 100 or 0.5",
+        "Events per second that a worker sends to one target at most; absent: no bound";
     NOTIFY_URL = "HOOKGATE_NOTIFY_URL", "", "http://… or https://…",
         "Where an alert goes when events die: a POST of Slack-compatible JSON, once per burst", secret;
     RETENTION_BODY = "HOOKGATE_RETENTION_BODY", "30d", "a duration of at least 1h, such as 30d",

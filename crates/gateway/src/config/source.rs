@@ -1,10 +1,10 @@
 //! The configured endpoints: which provider, which secrets, where its events go.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hookgate_signature::{Keys, Scheme, StandardWebhooks, Tolerance};
+use hookgate_signature::Keys;
 use hookgate_webhook::{Provider, SourceName};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::Error as _;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::reader::{self, Reader, Wrong};
 use super::setting;
+use super::target::{self, TargetConfig, Wanted};
 use crate::metrics::UNKNOWN_SOURCE;
 
 /// How a source's events are handled.
@@ -64,15 +65,6 @@ impl Consumer {
     }
 }
 
-/// Where events go.
-#[derive(Debug, Clone)]
-pub struct TargetConfig {
-    /// `http://…` or `https://…`; may hold credentials, so it is a secret.
-    pub url: SecretString,
-    /// Key of the outgoing signature.
-    pub secret: Option<SecretString>,
-}
-
 /// One endpoint, complete.
 #[derive(Debug, Clone)]
 pub struct SourceConfig {
@@ -88,6 +80,12 @@ pub struct SourceConfig {
     pub consumer: Consumer,
     /// Where its events go.
     pub target: Option<TargetConfig>,
+    /// Tries of the worker before an event goes to the dead letters.
+    pub attempts_max: u32,
+    /// First delay between tries.
+    pub retry_base: Duration,
+    /// Events that a worker delivers at the same time.
+    pub concurrency: usize,
     /// Longest wait for the target.
     pub handler_timeout: Duration,
     /// Age after which an unfinished claim may be taken over.
@@ -115,6 +113,7 @@ struct SourceTable {
     secret_file: Option<PathBuf>,
     handler: Option<HandlerKind>,
     consumer: Option<Consumer>,
+    target: Option<String>,
     target_url: Option<SecretString>,
     target_secret: Option<SecretString>,
     #[serde(default, deserialize_with = "moment")]
@@ -122,6 +121,10 @@ struct SourceTable {
     #[serde(default, deserialize_with = "lease")]
     claim_lease: Option<Duration>,
     max_body_bytes: Option<NonZeroUsize>,
+    retry_max_attempts: Option<NonZeroU32>,
+    #[serde(default, deserialize_with = "delay")]
+    retry_base: Option<Duration>,
+    concurrency: Option<NonZeroUsize>,
 }
 
 /// Largest body unless a setting or a provider's published size says more: fits every payload seen from
@@ -140,6 +143,7 @@ const LEASE_MARGIN: Duration = Duration::from_secs(5);
 /// All configured sources: those of the file, and one for each provider whose secret the environment has.
 /// In `dev`, every other provider is opened with its published dev secret.
 pub(super) fn read(reader: &Reader, dev: bool) -> Result<Vec<SourceConfig>, Wrong> {
+    target::check(reader)?;
     let mut tables = tables(reader)?;
     for provider in Provider::ALL {
         let named = tables.iter().any(|(name, _)| name.as_str() == provider.name());
@@ -211,7 +215,27 @@ fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) ->
         consumer: table
             .consumer
             .map_or_else(|| reader.value(&setting::CONSUMER, Consumer::parse), Ok)?,
-        target: target(reader, &name, &table)?,
+        target: target::read(
+            reader,
+            &name,
+            &Wanted {
+                name: table.target.as_deref(),
+                url: table.target_url.as_ref(),
+                secret: table.target_secret.as_ref(),
+            },
+        )?,
+        attempts_max: match table.retry_max_attempts {
+            Some(attempts) => attempts.get(),
+            None => reader.value(&setting::RETRY_MAX_ATTEMPTS, reader::positive)?,
+        },
+        retry_base: match table.retry_base {
+            Some(base) => base,
+            None => reader.value(&setting::RETRY_BASE, reader::duration)?,
+        },
+        concurrency: match table.concurrency {
+            Some(concurrency) => concurrency.get(),
+            None => reader.value(&setting::WORKER_CONCURRENCY, reader::positive)?,
+        },
         handler_timeout,
         claim_lease: table
             .claim_lease
@@ -291,47 +315,13 @@ fn from_file(path: &std::path::Path, origin: &str) -> Result<Vec<SecretString>, 
         .collect())
 }
 
-fn target(reader: &Reader, name: &SourceName, table: &SourceTable) -> Result<Option<TargetConfig>, Wrong> {
-    let url = match &table.target_url {
-        Some(url) => Some(url.clone()),
-        None => reader.optional(&setting::TARGET_URL, |text| Some(SecretString::from(text)))?,
-    };
-    let Some(url) = url else { return Ok(None) };
-    let http = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-    if !url
-        .expose_secret()
-        .parse::<reqwest::Url>()
-        .is_ok_and(|url| http(&url))
-    {
-        let origin = format!("target_url of source {name}");
-        let accepts = setting::TARGET_URL.accepts.to_owned();
-        return Err(Wrong::Value {
-            origin,
-            value: "(not shown)".to_owned(),
-            accepts,
-        });
-    }
-    let secret = match &table.target_secret {
-        Some(secret) => Some(secret.clone()),
-        None => reader.optional(&setting::TARGET_SECRET, |text| Some(SecretString::from(text)))?,
-    };
-    let signs = |secret: &SecretString| {
-        let scheme = Scheme::StandardWebhooks(StandardWebhooks::UNBRANDED);
-        Keys::new(scheme, std::slice::from_ref(secret), Tolerance::Off).is_ok_and(|keys| keys.can_sign())
-    };
-    if !secret.as_ref().is_none_or(signs) {
-        return Err(Wrong::Value {
-            origin: format!("{} of source {name}", setting::TARGET_SECRET.name),
-            value: "(not shown)".to_owned(),
-            accepts: setting::TARGET_SECRET.accepts.to_owned(),
-        });
-    }
-    Ok(Some(TargetConfig { url, secret }))
-}
-
 /// Durations in the file are written like those in the environment.
 fn moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     duration_from(deserializer, reader::MOMENT)
+}
+
+fn delay<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration_from(deserializer, Duration::ZERO)
 }
 
 fn lease<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
@@ -375,6 +365,10 @@ fn form(key: &str) -> Option<&'static str> {
         "secret_file" => "the path of a file with one secret a line",
         "handler" => setting::HANDLER.accepts,
         "consumer" => setting::CONSUMER.accepts,
+        "target" => "the name of a [targets.NAME] table",
+        "retry_max_attempts" => setting::RETRY_MAX_ATTEMPTS.accepts,
+        "retry_base" => setting::RETRY_BASE.accepts,
+        "concurrency" => setting::WORKER_CONCURRENCY.accepts,
         "target_url" => setting::TARGET_URL.accepts,
         "target_secret" => setting::TARGET_SECRET.accepts,
         "handler_timeout" => setting::HANDLER_TIMEOUT.accepts,

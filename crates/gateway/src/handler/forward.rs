@@ -154,7 +154,8 @@ impl Forward {
             .clone()
             .expect("a ledger lease comes from a ledger");
         match ledger.finish(lease).await {
-            Ok(Settled::Committed) => Handled::Accepted,
+            // A finish holds nothing, so it buries nothing.
+            Ok(Settled::Committed | Settled::Buried) => Handled::Accepted,
             Ok(Settled::Lost) => {
                 tracing::warn!(event.key = %lease.key, "{} outlived its lease; the target may be called twice", lease.key);
                 Handled::AcceptedUnrecorded

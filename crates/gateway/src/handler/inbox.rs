@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hookgate_ledger::{Appended, LedgerError, NewEvent, Queue, State};
 
 use super::{DecidedBy, Handled, note_other_body};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, NO_CONSUMER};
 use crate::stores::GuardedLedger;
 
 /// Appends events to the ledger.
@@ -22,7 +22,7 @@ impl Inbox {
         let queue = if has_consumer {
             Queue::ForWorker
         } else {
-            Queue::Finished("no_consumer")
+            Queue::Finished(NO_CONSUMER)
         };
         Self {
             ledger,
@@ -33,7 +33,13 @@ impl Inbox {
 
     pub(super) async fn handle(&self, event: &NewEvent) -> Handled {
         match self.ledger.append(event.clone(), self.queue).await {
-            Ok(Appended::Accepted) => Handled::Accepted,
+            Ok(Appended::Accepted) => {
+                if self.queue == Queue::Finished(NO_CONSUMER) {
+                    let labels = [event.key.source.as_str(), NO_CONSUMER];
+                    self.metrics.ignored.with_label_values(&labels).inc();
+                }
+                Handled::Accepted
+            }
             Ok(Appended::Duplicate { state, same_body }) => {
                 if !same_body {
                     note_other_body(&self.metrics, &event.key);

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use hookgate_ledger::{
     Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
     Operations, Outcome, PostgresLedger, Queue, Settled, SqliteLedger, State, Upkeep,
+    Outcome, PostgresLedger, Queue, Rescued, Settled, SqliteLedger, State, TriesMax,
 };
-use hookgate_webhook::EventKey;
+use hookgate_webhook::{EventKey, SourceName};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::breaker::Breaker;
@@ -163,8 +165,37 @@ impl GuardedLedger {
     }
 
     /// Frees rows whose owner died.
-    pub async fn rescue(self: &Arc<Self>, attempts_max: u32) -> Result<u64, LedgerError> {
-        self.guard(self.ledger.rescue(attempts_max)).await
+    pub async fn rescue(self: &Arc<Self>, tries_max: &TriesMax) -> Result<Rescued, LedgerError> {
+        self.guard(self.ledger.rescue(tries_max)).await
+    }
+
+    /// Writes down that a target is away, and says for how long it has been.
+    pub async fn target_down(self: &Arc<Self>, target: &str) -> Result<Duration, LedgerError> {
+        self.guard(self.ledger.target_down(target)).await
+    }
+
+    /// Writes down that a target is there.
+    pub async fn target_up(self: &Arc<Self>, target: &str) -> Result<(), LedgerError> {
+        self.guard(self.ledger.target_up(target)).await
+    }
+
+    /// Names of the targets that a person has paused.
+    pub async fn paused_targets(self: &Arc<Self>) -> Result<Vec<String>, LedgerError> {
+        self.guard(self.ledger.paused_targets()).await
+    }
+
+    /// Buries what could not be tried for too long.
+    pub async fn bury_held(
+        self: &Arc<Self>,
+        target: &str,
+        sources: &[SourceName],
+    ) -> Result<u64, LedgerError> {
+        self.guard(self.ledger.bury_held(target, sources)).await
+    }
+
+    /// Changes whenever events may have become due.
+    pub fn arrivals(&self) -> watch::Receiver<u64> {
+        self.ledger.arrivals()
     }
 
     /// Looks at one row.

@@ -97,7 +97,7 @@ async fn a_killed_worker_s_event_is_taken_up_by_another() {
     let deployment = Deployment::on(Stores::RedisAndPostgres)
         .await
         .delivering_to(&target);
-    let deployment = deployment.set("HOOKGATE_HANDLER_TIMEOUT", "1s");
+    let deployment = deployment.set("HOOKGATE_WORKER_LEASE", "1s");
     let killed = deployment.replica().await;
     let event = provider::fresh();
     assert!(killed.deliver(&event).await.is_ok(false));

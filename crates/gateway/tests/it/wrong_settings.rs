@@ -53,7 +53,18 @@ fn wrong_values(setting: &Setting) -> &'static [&'static str] {
             "http://0.0.0.0:80",
         ],
         "HOOKGATE_HANDLER" => &["", "Inbox", "forwards", "inbox,forward"],
-        "HOOKGATE_TARGET_URL" => &[
+        "HOOKGATE_CONSUMER" => &["", "Pull", "nobody", "target,pull"],
+        "HOOKGATE_ADMIN_TOKEN" | "HOOKGATE_CONSUME_TOKEN" => &[
+            "",
+            "fifteen-letters",
+            "sixteen letters with blanks",
+            "sixteen-letters-ünd-more",
+        ],
+        "HOOKGATE_WORKER_LEASE" => &["", "5", "999ms", "0s", "999999999999y"],
+        "HOOKGATE_RETENTION_BODY" => &["", "30", "59m", "0s", "999999999999y"],
+        "HOOKGATE_RETENTION_EVENT" => &["", "400", "23h", "0s", "999999999999y"],
+        "HOOKGATE_TARGET_RATE" => &["", "0", "-1", "many", "inf", "NaN", "1/s"],
+        "HOOKGATE_TARGET_URL" | "HOOKGATE_NOTIFY_URL" => &[
             "",
             "example.com",
             "ftp://example.com",
@@ -66,6 +77,7 @@ fn wrong_values(setting: &Setting) -> &'static [&'static str] {
         "HOOKGATE_MEMORY_CLAIMS"
         | "HOOKGATE_RETRY_MAX_ATTEMPTS"
         | "HOOKGATE_WORKER_CONCURRENCY"
+        | "HOOKGATE_TARGET_CONCURRENCY"
         | "HOOKGATE_MAX_BODY_BYTES"
         | "HOOKGATE_MAX_CONNECTIONS" => NO_COUNT,
         "HOOKGATE_THREADS" => &["", "0", "-1", "1.5", "many", "513"],

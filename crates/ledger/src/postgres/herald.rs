@@ -56,7 +56,9 @@ impl Postgres {
                 // Also after it connected anew by itself: what was told meanwhile is lost, so look.
                 Ok(Ok(_)) => heard(),
                 Ok(Err(error)) => return Err(Self::judge(&error)),
-                Err(_) => drop(in_time(sqlx::query("SELECT 1").execute(&mut listener)).await?),
+                Err(_) => {
+                    in_time(sqlx::query("SELECT 1").execute(&mut listener)).await?;
+                }
             }
         }
     }

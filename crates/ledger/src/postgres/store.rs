@@ -17,9 +17,11 @@ use crate::{LedgerError, Limits};
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// Makes the settings of a session and reads what must be true of the server. `synchronous_commit` is only
-/// ever raised: an operator may ask for more than `on`.
+/// ever raised: an operator may ask for more than `on`. To compile a statement takes longer than all of ours
+/// run.
 const SETTINGS: &str = "
-    SELECT set_config('lock_timeout', $1, false),
+    SELECT set_config('jit', 'off', false),
+           set_config('lock_timeout', $1, false),
            set_config('statement_timeout', $2, false),
            set_config('idle_in_transaction_session_timeout', $3, false),
            CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
@@ -69,7 +71,7 @@ impl Postgres {
     }
 
     async fn settle_in(&self, conn: &mut PgConnection) -> Result<(), Fault> {
-        type Settings = (String, String, String, Option<String>, String, String);
+        type Settings = (String, String, String, String, Option<String>, String, String);
         let (.., fsync, encoding): Settings = sqlx::query_as(SETTINGS)
             .bind(milliseconds(self.lock))
             .bind(milliseconds(self.statement))

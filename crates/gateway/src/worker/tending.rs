@@ -1,0 +1,98 @@
+//! What a worker does beside delivering: it frees events whose owner died, buries what was held for too long, and
+//! hears which targets a person has paused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookgate_webhook::SourceName;
+use tokio_util::sync::CancellationToken;
+
+use super::Worker;
+
+/// How soon a pause takes effect.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Rounds between two searches for events whose worker died.
+const ROUNDS_PER_RESCUE: u32 = 5;
+
+/// Rounds between two looks for events that were held for 72 h.
+const ROUNDS_PER_BURIAL: u32 = 60;
+
+impl Worker {
+    /// Tends until `stop`.
+    pub(super) async fn tend(self: Arc<Self>, stop: CancellationToken) {
+        for round in 0_u32.. {
+            self.hear_pauses().await;
+            if round % ROUNDS_PER_RESCUE == 0 {
+                self.rescue().await;
+            }
+            if round % ROUNDS_PER_BURIAL == 0 {
+                self.bury().await;
+            }
+            let rest = tokio::time::sleep(INTERVAL);
+            if stop.run_until_cancelled(rest).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// A ledger that is away keeps the last known pauses.
+    async fn hear_pauses(&self) {
+        let Ok(paused) = self.ledger.paused_targets().await else {
+            return;
+        };
+        for gate in &self.gates {
+            let name = gate.name();
+            let is_paused = paused.iter().any(|paused| paused == name);
+            if gate.set_paused(is_paused) {
+                tracing::warn!(
+                    target.name = name,
+                    paused = is_paused,
+                    "target {name}: paused = {is_paused}"
+                );
+            }
+            let gauge = self.metrics.target_paused.with_label_values(&[name]);
+            gauge.set(i64::from(is_paused));
+        }
+    }
+
+    async fn rescue(&self) {
+        match self.ledger.rescue(&self.tries_max).await {
+            Err(_) => {}
+            Ok(rescued) if rescued.freed == 0 => {}
+            Ok(rescued) => {
+                let (freed, dead) = (rescued.freed, rescued.dead);
+                tracing::warn!(
+                    freed,
+                    dead,
+                    "{freed} events whose owner died were freed; {dead} had used up their tries"
+                );
+                if dead > 0 {
+                    self.deaths.notify_one();
+                }
+            }
+        }
+    }
+
+    async fn bury(&self) {
+        for gate in self.gates.iter().filter(|gate| gate.is_away()) {
+            let routes = self
+                .routes
+                .values()
+                .filter(|route| Arc::ptr_eq(&route.gate, gate));
+            let sources: Vec<SourceName> = routes.map(|route| route.source.clone()).collect();
+            let name = gate.name();
+            match self.ledger.bury_held(name, &sources).await {
+                Ok(0) | Err(_) => {}
+                Ok(buried) => {
+                    tracing::error!(
+                        buried,
+                        target.name = name,
+                        "{buried} events were held for 72 h and are dead letters: target {name} is not there"
+                    );
+                    self.deaths.notify_one();
+                }
+            }
+        }
+    }
+}

@@ -25,6 +25,6 @@ pub mod sink;
 pub mod stores;
 pub mod target;
 mod unread;
-pub mod view;
 pub mod verdict;
+pub mod view;
 pub mod worker;

@@ -23,6 +23,7 @@ mod sessions;
 mod sql;
 mod sqlite;
 mod upkeep;
+mod work;
 
 pub use error::LedgerError;
 pub use ledger::{Ledger, Limits};
@@ -31,9 +32,7 @@ pub use operations::{
     Listing, MinuteStats, Operations, Pause, Reason, StoredBody, TargetRecord, UnixMicros,
 };
 pub use postgres::PostgresLedger;
-pub use records::{
-    Appended, Begun, DeliveryId, Effects, Entry, Fetch, Job, Lane, Lease, NewEvent, OnFailure, OutboxRow,
-    Outcome, Path, Queue, Rescued, Settled, State, Stored, StoredHeaders, TriesMax,
-};
+pub use records::{Appended, Begun, DeliveryId, Entry, NewEvent, Path, Queue, State, Stored, StoredHeaders};
 pub use sqlite::SqliteLedger;
 pub use upkeep::{Death, Deaths, Elected, Retention, Swept, Upkeep};
+pub use work::{Effects, Fetch, Job, Lane, Lease, OnFailure, OutboxRow, Outcome, Rescued, Settled, TriesMax};

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use hookgate_ledger::{
     Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
-    Operations, Outcome, PostgresLedger, Queue, Settled, SqliteLedger, State, Upkeep,
-    Outcome, PostgresLedger, Queue, Rescued, Settled, SqliteLedger, State, TriesMax,
+    Operations, Outcome, PostgresLedger, Queue, Rescued, Settled, SqliteLedger, State, TriesMax, Upkeep,
 };
 use hookgate_webhook::{EventKey, SourceName};
 use tokio::sync::watch;

@@ -14,8 +14,8 @@ mod queue;
 mod settle;
 mod store;
 mod sweep;
-mod upkeep;
 mod targets;
+mod upkeep;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

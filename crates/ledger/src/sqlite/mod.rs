@@ -16,8 +16,8 @@ mod queue;
 mod settle;
 mod store;
 mod sweep;
-mod upkeep;
 mod targets;
+mod upkeep;
 
 use std::collections::BTreeMap;
 use std::path::Path;

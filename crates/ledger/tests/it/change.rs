@@ -273,7 +273,7 @@ async fn a_forwards_event_becomes_the_workers(db: Database) {
     assert_eq!(job.lease.generation, 1);
     // It is a worker that died here, so the next worker has it, not the provider.
     until(&*ledger, &key("evt_1"), |entry| entry.lease_ended).await;
-    assert_eq!(ledger.rescue(5).await.unwrap(), 1);
+    assert_eq!(ledger.rescue(&5.into()).await.unwrap().freed, 1);
     assert_eq!(
         ledger.entry(&key("evt_1")).await.unwrap().unwrap().state,
         State::Queued
@@ -293,7 +293,7 @@ async fn a_redriven_event_whose_worker_dies_is_rescued(db: Database) {
         change(&*desk, &key, Change::Redrive).await,
         Changed::WrongState(State::Running)
     );
-    assert_eq!(ledger.rescue(5).await.unwrap(), 1);
+    assert_eq!(ledger.rescue(&5.into()).await.unwrap().freed, 1);
     let next = fetch_one(&*ledger, LONG).await;
     assert_eq!((lost.lease.attempt, next.lease.attempt, next.tries), (2, 3, 2));
     let late = ledger

@@ -4,7 +4,7 @@ use hookgate_ledger::{Death, Deaths, Effects, Ledger, Outcome, Queue, UnixMicros
 
 use crate::database::Database;
 use crate::on_both;
-use crate::sample::{LONG, all, event, fetch_one, key, source};
+use crate::sample::{LONG, all, event, fetch_one, key, lane, source};
 
 on_both!(
     deaths_are_counted_by_source_and_the_latest_is_named,
@@ -18,7 +18,7 @@ async fn dies(ledger: &dyn Ledger, name: &str, id: &str, error: &str) {
     event.key.source = source(name);
     let _ = ledger.append(event, Queue::ForWorker).await.unwrap();
     let mut want = all(LONG);
-    want.sources = [source(name)].into();
+    want.lanes = vec![lane(name, 0)];
     let job = ledger.fetch(want).await.unwrap().remove(0);
     let dead = Outcome::Dead {
         error: error.to_owned(),

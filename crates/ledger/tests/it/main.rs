@@ -4,17 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod append;
+mod arrivals;
 mod bulk;
 mod change;
-mod arrivals;
 mod database;
 mod deaths;
 mod election;
 mod forward;
-mod lost_changes;
-mod minutes;
 mod held;
 mod lanes;
+mod lost_changes;
+mod minutes;
 mod network;
 mod paging;
 mod postgres;

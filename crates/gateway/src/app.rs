@@ -14,6 +14,7 @@ use crate::admin::{self, Admin};
 use crate::assembly::{self, Assembly, Ends, Sources};
 use crate::config::{Config, Wrong};
 use crate::intake::Intake;
+use crate::keepers::Keepers;
 use crate::listener;
 use crate::receiver::Receiver;
 use crate::stores::Unusable;
@@ -28,8 +29,37 @@ const RELEASE_MARGIN: Duration = Duration::from_secs(2);
 pub struct Roles {
     /// The public listener.
     pub receive: bool,
-    /// The worker.
+    /// The worker, and alerts about what dies.
     pub work: bool,
+    /// Retention.
+    pub sweep: bool,
+}
+
+impl Roles {
+    /// Everything.
+    pub const ALL: Self = Self {
+        receive: true,
+        work: true,
+        sweep: true,
+    };
+    /// The public listener alone.
+    pub const RECEIVE: Self = Self {
+        work: false,
+        sweep: false,
+        ..Self::ALL
+    };
+    /// The worker alone.
+    pub const WORK: Self = Self {
+        receive: false,
+        sweep: false,
+        ..Self::ALL
+    };
+    /// Retention alone.
+    pub const SWEEP: Self = Self {
+        receive: false,
+        work: false,
+        ..Self::ALL
+    };
 }
 
 /// Why a process could not start.
@@ -82,6 +112,7 @@ pub struct App {
     admin_address: SocketAddr,
     public: Option<Public>,
     worker: Option<Arc<Worker>>,
+    keepers: Keepers,
     receiver: Arc<Receiver>,
     claim_epoch: u32,
     grace: Duration,
@@ -110,6 +141,7 @@ impl App {
             receiver,
             sources,
             worker,
+            deaths,
             ends,
         } = assembly::assemble(config, roles.work)?;
         let admin = web::Data::new(Admin {
@@ -117,6 +149,7 @@ impl App {
             metrics: Arc::clone(&receiver.metrics),
             ready: AtomicBool::new(false),
         });
+        let keepers = Keepers::new(config, roles, &receiver.stores, &receiver.metrics, deaths)?;
         let (admin_server, admin_address) = admin_server(config, admin.clone())?;
         if let Some(ledger) = &receiver.stores.ledger {
             match shutdown.run_until_cancelled(ledger.start(config.migrate)).await {
@@ -136,6 +169,7 @@ impl App {
             admin_address,
             public,
             worker,
+            keepers,
             receiver,
             claim_epoch,
             grace,
@@ -171,6 +205,7 @@ impl App {
         self.admin.ready.store(false, Ordering::Release);
         self.ends.stop.cancel();
         let finished = self.drain(public, &mut loops).await;
+        self.keepers.flush().await;
         self.ends.closing.cancel();
         self.receiver.stores.close().await;
         self.admin_server.stop(false).await;
@@ -193,6 +228,7 @@ impl App {
         if let Some(worker) = self.worker.take() {
             loops.spawn(worker.run(self.ends.stop.clone()));
         }
+        self.keepers.start(&mut loops, &self.ends.stop);
         loops
     }
 

@@ -30,6 +30,8 @@ pub struct Assembly {
     pub sources: Sources,
     /// The worker, if this process has the role and any source has a target.
     pub worker: Option<Arc<Worker>>,
+    /// To be told when an event dies.
+    pub deaths: Arc<Notify>,
     /// How they end.
     pub ends: Ends,
 }
@@ -63,6 +65,7 @@ pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
     let stores = Stores::open(config, &metrics, &ends.closing)?;
     let tasks = TaskTracker::new();
     let waiters = Waiters::new(stores.clone());
+    let deaths = Arc::<Notify>::default();
     let parts = Parts {
         config,
         stores: &stores,
@@ -70,6 +73,7 @@ pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
         tasks: &tasks,
         waiters: &waiters,
         hurry: &ends.hurry,
+        deaths: &deaths,
     };
     let mut sources = HashMap::new();
     for source in &config.sources {
@@ -87,6 +91,7 @@ pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
         receiver,
         sources,
         worker,
+        deaths,
         ends,
     })
 }
@@ -98,6 +103,7 @@ struct Parts<'a> {
     tasks: &'a TaskTracker,
     waiters: &'a Arc<Waiters>,
     hurry: &'a CancellationToken,
+    deaths: &'a Arc<Notify>,
 }
 
 impl Parts<'_> {
@@ -196,7 +202,7 @@ impl Parts<'_> {
             concurrency: self.config.worker_concurrency,
             lease: self.config.worker_lease,
             freed,
-            deaths: Arc::default(),
+            deaths: Arc::clone(self.deaths),
             metrics: Arc::clone(self.metrics),
         })))
     }

@@ -27,6 +27,8 @@ enum Command {
     Receive(ConfigFile),
     /// Run the worker only
     Work(ConfigFile),
+    /// Empty bodies and delete rows that retention no longer keeps
+    Sweep(command::sweep::Sweep),
     /// Bring the database schema up to date
     Migrate(ConfigFile),
     /// Check signatures of saved deliveries
@@ -62,27 +64,10 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let result = match self.command {
             Command::Dev(file) => command::serve::dev(&file),
-            Command::Serve(file) => command::serve::serve(
-                &file,
-                Roles {
-                    receive: true,
-                    work: true,
-                },
-            ),
-            Command::Receive(file) => command::serve::serve(
-                &file,
-                Roles {
-                    receive: true,
-                    work: false,
-                },
-            ),
-            Command::Work(file) => command::serve::serve(
-                &file,
-                Roles {
-                    receive: false,
-                    work: true,
-                },
-            ),
+            Command::Serve(file) => command::serve::serve(&file, Roles::ALL),
+            Command::Receive(file) => command::serve::serve(&file, Roles::RECEIVE),
+            Command::Work(file) => command::serve::serve(&file, Roles::WORK),
+            Command::Sweep(sweep) => sweep.run(),
             Command::Migrate(file) => command::migrate::migrate(&file),
             Command::Verify(verify) => verify.run(),
             Command::Send(send) => send.run(),

@@ -98,7 +98,19 @@ pub struct Metrics {
     pub queue_events: IntGaugeVec,
     /// Age of the oldest event that is due.
     pub queue_oldest_seconds: IntGauge,
+    /// Rows that retention emptied or deleted.
+    pub swept_rows: IntCounterVec,
+    /// When this process last finished a sweep.
+    pub sweep_last_success: IntGauge,
+    /// Alerts about events that died, by outcome.
+    pub notifications: IntCounterVec,
 }
+
+/// What a sweep does with a row.
+pub const SWEEP_ACTIONS: [&str; 2] = ["pruned", "deleted"];
+
+/// What becomes of an alert.
+pub const NOTIFICATION_OUTCOMES: [&str; 2] = ["sent", "failed"];
 
 /// Outcomes of calling a target.
 pub const ATTEMPT_OUTCOMES: [&str; 3] = ["done", "retry", "dead"];
@@ -196,6 +208,20 @@ impl Metrics {
             queue_events: make.gauges("queue_events", "Rows that are not finished, by state", &["state"])?,
             queue_oldest_seconds: make
                 .gauge("queue_oldest_seconds", "Age of the oldest event that is due")?,
+            swept_rows: make.counters(
+                "swept_rows_total",
+                "Rows that retention emptied (pruned) or deleted",
+                &["action"],
+            )?,
+            sweep_last_success: make.gauge(
+                "sweep_last_success_timestamp_seconds",
+                "When this process last finished a sweep, unix time; 0 if it has not",
+            )?,
+            notifications: make.counters(
+                "notifications_total",
+                "Alerts about events that died, by outcome",
+                &["outcome"],
+            )?,
             registry: make.0,
         };
         metrics.build_info()?;
@@ -252,6 +278,12 @@ impl Metrics {
         }
         for state in State::ALL {
             self.queue_events.with_label_values(&[state.as_str()]);
+        }
+        for action in SWEEP_ACTIONS {
+            self.swept_rows.with_label_values(&[action]);
+        }
+        for outcome in NOTIFICATION_OUTCOMES {
+            self.notifications.with_label_values(&[outcome]);
         }
     }
 }

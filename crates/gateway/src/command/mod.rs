@@ -4,6 +4,7 @@ pub mod config;
 pub mod migrate;
 pub mod send;
 pub mod serve;
+pub mod sweep;
 pub mod verify;
 
 use std::io::Write as _;

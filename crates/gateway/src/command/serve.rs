@@ -1,4 +1,4 @@
-//! `hookgate dev|serve|receive|work`: the processes that stay.
+//! `hookgate dev|serve|receive|work|sweep`: the processes that stay.
 
 use std::fmt::Write as _;
 
@@ -24,14 +24,7 @@ pub fn serve(file: &ConfigFile, roles: Roles) -> Result<(), Failure> {
 /// Runs everything embedded, and says what to try.
 pub fn dev(file: &ConfigFile) -> Result<(), Failure> {
     let config = Config::from_process(file.config.as_deref(), true)?;
-    run(
-        &config,
-        Roles {
-            receive: true,
-            work: true,
-        },
-        |app| print(&welcome(&config, app)),
-    )
+    run(&config, Roles::ALL, |app| print(&welcome(&config, app)))
 }
 
 fn run(config: &Config, roles: Roles, started: impl FnOnce(&App)) -> Result<(), Failure> {
@@ -66,7 +59,7 @@ fn run(config: &Config, roles: Roles, started: impl FnOnce(&App)) -> Result<(), 
 
 /// SIGTERM from an orchestrator, SIGINT from a terminal. Installed before anything starts, so that no early
 /// signal is lost.
-fn shutdown() -> std::io::Result<CancellationToken> {
+pub(super) fn shutdown() -> std::io::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let shutdown = CancellationToken::new();

@@ -46,6 +46,8 @@ pub struct Config {
     pub consume_token: Option<SecretString>,
     /// Where alerts about dead letters go; may hold credentials, so it is a secret.
     pub notify_url: Option<SecretString>,
+    /// How long alerts are silent after one was sent.
+    pub notify_quiet: Duration,
     /// How long finished events are kept.
     pub retention: Retention,
     /// Where claims are kept.
@@ -153,11 +155,8 @@ impl Config {
             admin_token: reader.optional(&s::ADMIN_TOKEN, token)?,
             consume_token: reader.optional(&s::CONSUME_TOKEN, token)?,
             notify_url: reader.optional(&s::NOTIFY_URL, http_url)?,
-            retention: Retention {
-                bodies: reader.value(&s::RETENTION_BODY, reader::duration_from(HOUR))?,
-                rows: reader.value(&s::RETENTION_EVENT, reader::duration_from(DAY))?,
-                stats: STATS_KEPT,
-            },
+            notify_quiet: reader.value(&s::NOTIFY_QUIET, reader::duration_from(Duration::from_secs(1)))?,
+            retention: retention(reader)?,
             claims: claims(reader)?,
             ledger: database(reader)?,
             ledger_timeout: reader.value(&s::LEDGER_TIMEOUT, reader::duration_from(reader::MOMENT))?,
@@ -222,13 +221,6 @@ impl Config {
                 "no source is configured: set a secret, e.g. STRIPE_WEBHOOK_SECRET, or try `hookgate dev`"
                     .to_owned(),
             );
-        }
-        if self.retention.rows < self.retention.bodies {
-            return refuse(format!(
-                "HOOKGATE_RETENTION_EVENT = {} is shorter than HOOKGATE_RETENTION_BODY = {}: raise the one or lower the other",
-                humantime::format_duration(self.retention.rows),
-                humantime::format_duration(self.retention.bodies),
-            ));
         }
         self.tokens_coherent()?;
         self.sources
@@ -312,6 +304,26 @@ pub fn database(reader: &Reader) -> Result<LedgerStore, Wrong> {
             .map_err(|unusable| reader.refused(&s::DATABASE_URL, &unusable))?;
     }
     Ok(store)
+}
+
+/// How long what is finished is kept: all that a sweep needs besides the database.
+///
+/// # Errors
+/// [`Wrong`] if a time is not of an accepted form, or rows would go before their bodies.
+pub fn retention(reader: &Reader) -> Result<Retention, Wrong> {
+    let retention = Retention {
+        bodies: reader.value(&s::RETENTION_BODY, reader::duration_from(HOUR))?,
+        rows: reader.value(&s::RETENTION_EVENT, reader::duration_from(DAY))?,
+        stats: STATS_KEPT,
+    };
+    if retention.rows < retention.bodies {
+        return Err(Wrong::Combination(format!(
+            "HOOKGATE_RETENTION_EVENT = {} is shorter than HOOKGATE_RETENTION_BODY = {}: raise the one or lower the other",
+            humantime::format_duration(retention.rows),
+            humantime::format_duration(retention.bodies),
+        )));
+    }
+    Ok(retention)
 }
 
 fn claims(reader: &Reader) -> Result<ClaimStore, Wrong> {

@@ -97,6 +97,8 @@ settings! {
         "Events per second that a worker sends to one target at most; absent: no bound";
     NOTIFY_URL = "HOOKGATE_NOTIFY_URL", "", "http://… or https://…",
         "Where an alert goes when events die: a POST of Slack-compatible JSON, once per burst", secret;
+    NOTIFY_QUIET = "HOOKGATE_NOTIFY_QUIET", "5m", "a duration of at least 1s, such as 5m",
+        "How long alerts are silent after one was sent; what dies meanwhile is told in the next";
     RETENTION_BODY = "HOOKGATE_RETENTION_BODY", "30d", "a duration of at least 1h, such as 30d",
         "How long bodies and headers of finished events are kept; the row stays and keeps judging duplicates";
     RETENTION_EVENT = "HOOKGATE_RETENTION_EVENT", "400d", "a duration of at least 1d, such as 400d, not shorter than HOOKGATE_RETENTION_BODY",

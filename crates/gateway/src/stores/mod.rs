@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use claims::GuardedClaims;
 pub use ledger::{GuardedLedger, Opened, open};
-use once_a_minute::OnceAMinute;
+pub(crate) use once_a_minute::OnceAMinute;
 
 use crate::config::{ClaimStore, Config, LedgerStore};
 use crate::metrics::Metrics;

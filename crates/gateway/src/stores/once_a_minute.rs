@@ -8,11 +8,11 @@ const INTERVAL_SECONDS: u64 = 60;
 
 /// Says once a minute that something is due.
 #[derive(Debug, Default)]
-pub(super) struct OnceAMinute(AtomicU64);
+pub(crate) struct OnceAMinute(AtomicU64);
 
 impl OnceAMinute {
     /// True for one caller a minute.
-    pub(super) fn due(&self) -> bool {
+    pub(crate) fn due(&self) -> bool {
         let now = clock::since_epoch().as_secs();
         let before = self.0.load(Ordering::Relaxed);
         now.saturating_sub(before) >= INTERVAL_SECONDS

@@ -77,13 +77,17 @@ const BY_SOURCE: [&str; 5] = [
     "hookgate_handler_duration_seconds_count",
 ];
 
-const ALONE: [&str; 6] = [
+const ALONE: [&str; 10] = [
     "hookgate_claims_taken_over_total",
     "hookgate_claims_lost_total",
     "hookgate_claim_duration_seconds_count",
     "hookgate_append_duration_seconds_count",
     "hookgate_queue_oldest_seconds",
     "hookgate_queue_events{state=\"queued\"}",
+    "hookgate_swept_rows_total{action=\"pruned\"}",
+    "hookgate_swept_rows_total{action=\"deleted\"}",
+    "hookgate_notifications_total{outcome=\"sent\"}",
+    "hookgate_notifications_total{outcome=\"failed\"}",
 ];
 
 const STATES: [&str; 8] = [

@@ -83,6 +83,7 @@ fn wrong_values(setting: &Setting) -> &'static [&'static str] {
         "HOOKGATE_THREADS" => &["", "0", "-1", "1.5", "many", "513"],
         "HOOKGATE_LOG" => &["", "loud", "off", "info,actix=debug"],
         "HOOKGATE_LOG_FORMAT" => &["", "text", "JSON"],
+        "HOOKGATE_NOTIFY_QUIET" => &["", "5", "999ms", "0s", "999999999999y"],
         other => panic!("{other} needs values that it must refuse"),
     }
 }

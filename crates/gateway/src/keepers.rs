@@ -1,0 +1,85 @@
+//! The loops beside the path: retention, counts per minute, alerts. A process runs those that its role asks
+//! for and that there is a ledger for; none of them is needed to take or deliver an event.
+
+use std::sync::Arc;
+
+use secrecy::ExposeSecret as _;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{Roles, StartError};
+use crate::config::Config;
+use crate::metrics::Metrics;
+use crate::notifier::Notifier;
+use crate::stores::Stores;
+use crate::sweeper::Sweeper;
+use crate::tally::Tally;
+use crate::target::BadTarget;
+
+/// Those that this process runs.
+#[derive(Default)]
+pub struct Keepers {
+    sweeper: Option<Arc<Sweeper>>,
+    tally: Option<Arc<Tally>>,
+    notifier: Option<Arc<Notifier>>,
+}
+
+impl Keepers {
+    /// Prepares them; nothing is asked of the ledger yet.
+    ///
+    /// # Errors
+    /// [`StartError::Target`] if the HTTP client of alerts cannot be built.
+    pub fn new(
+        config: &Config,
+        roles: Roles,
+        stores: &Stores,
+        metrics: &Arc<Metrics>,
+        deaths: Arc<Notify>,
+    ) -> Result<Self, StartError> {
+        let (Some(ledger), Some(upkeep)) = (&stores.ledger, &stores.upkeep) else {
+            return Ok(Self::default());
+        };
+        let sweeper = || Sweeper::new(Arc::clone(upkeep), config.retention, Arc::clone(metrics));
+        let tally = Tally::new(Arc::clone(upkeep), Arc::clone(ledger), Arc::clone(metrics));
+        let url = config.notify_url.as_ref().filter(|_| roles.work);
+        let notifier = url.map(|url| {
+            let url = url
+                .expose_secret()
+                .parse()
+                .expect("the configuration accepts only URLs");
+            Notifier::new(
+                Arc::clone(upkeep),
+                url,
+                config.notify_quiet,
+                deaths,
+                Arc::clone(metrics),
+            )
+        });
+        Ok(Self {
+            sweeper: roles.sweep.then(sweeper).map(Arc::new),
+            tally: Some(Arc::new(tally)),
+            notifier: notifier.transpose().map_err(BadTarget::from)?.map(Arc::new),
+        })
+    }
+
+    /// Starts their loops, which end with `stop`.
+    pub fn start(&self, loops: &mut JoinSet<()>, stop: &CancellationToken) {
+        if let Some(sweeper) = &self.sweeper {
+            loops.spawn(Arc::clone(sweeper).run(stop.clone()));
+        }
+        if let Some(tally) = &self.tally {
+            loops.spawn(Arc::clone(tally).run(stop.clone()));
+        }
+        if let Some(notifier) = &self.notifier {
+            loops.spawn(Arc::clone(notifier).run(stop.clone()));
+        }
+    }
+
+    /// Writes down what is left to write, when everything else has ended.
+    pub async fn flush(&self) {
+        if let Some(tally) = &self.tally {
+            tally.flush().await;
+        }
+    }
+}

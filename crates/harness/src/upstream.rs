@@ -91,9 +91,15 @@ enum Reply {
 impl Upstream {
     /// Starts a target that answers everything with 200, until told otherwise.
     pub async fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .expect("127.0.0.1 has a free port");
+        Self::start_at((Ipv4Addr::LOCALHOST, 0).into()).await
+    }
+
+    /// The same at the address of a target that was closed, as when a service comes back.
+    ///
+    /// # Panics
+    /// If somebody else has the port by now.
+    pub async fn start_at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.expect("the port is free");
         let address = listener.local_addr().expect("a bound listener has an address");
         let shared = Arc::<Shared>::default();
         let mut accepting = JoinSet::new();

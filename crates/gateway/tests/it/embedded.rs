@@ -4,6 +4,7 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use hookgate_harness::PATIENCE;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 use tempfile::TempDir;
@@ -61,9 +62,9 @@ pub fn url(file: &Path) -> String {
     format!("sqlite://{}", file.display())
 }
 
-/// The rows of a query with one column on a database file, one a line; NULL is the empty line.
+/// The rows of a statement on a database file, one a line, columns parted by `|`; NULL is empty.
 pub async fn sql(file: &Path, query: &str) -> String {
-    let options = SqliteConnectOptions::new().filename(file).read_only(true);
+    let options = SqliteConnectOptions::new().filename(file).busy_timeout(PATIENCE);
     let mut connection = SqliteConnection::connect_with(&options)
         .await
         .expect("the database file can be opened");
@@ -71,10 +72,15 @@ pub async fn sql(file: &Path, query: &str) -> String {
         .fetch_all(&mut connection)
         .await
         .expect("the query is answered");
-    let text = |row: &SqliteRow| row.try_get_unchecked::<Option<String>, _>(0);
-    let rows = rows.iter().map(|row| text(row).expect("a column is text"));
-    let rows: Vec<_> = rows.map(Option::unwrap_or_default).collect();
-    rows.join("\n")
+    let text = |row: &SqliteRow, column| row.try_get_unchecked::<Option<String>, _>(column);
+    let columns = |row: &SqliteRow| {
+        let columns = (0..row.len()).map(|column| text(row, column).expect("a column is text"));
+        columns
+            .map(Option::unwrap_or_default)
+            .collect::<Vec<_>>()
+            .join("|")
+    };
+    rows.iter().map(columns).collect::<Vec<_>>().join("\n")
 }
 
 fn file(directory: &TempDir) -> PathBuf {

@@ -48,6 +48,7 @@ mod signatures;
 mod slow_senders;
 mod success;
 mod sweep_command;
+mod target_tables;
 mod tls_target;
 mod verdicts;
 mod verify_command;

@@ -51,6 +51,11 @@ impl Prepared {
         }
     }
 
+    /// Its headers.
+    pub fn headers(&self) -> &[(&'static str, String)] {
+        &self.headers
+    }
+
     /// One more copy.
     pub fn delivery(&self) -> Delivery<'_> {
         let headers = self.headers.iter().map(|(name, value)| (*name, value.as_bytes()));

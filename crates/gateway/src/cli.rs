@@ -7,6 +7,11 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::app::Roles;
+use crate::command::operations::EXIT_CODES;
+use crate::command::operations::dead_letters::DeadLetters;
+use crate::command::operations::events::Events;
+use crate::command::operations::stats::Stats;
+use crate::command::operations::targets::Targets;
 use crate::command::{self, Failure};
 
 /// hookgate receives signed webhooks and makes sure that each event takes effect once.
@@ -31,6 +36,27 @@ enum Command {
     Sweep(command::sweep::Sweep),
     /// Bring the database schema up to date
     Migrate(ConfigFile),
+    /// Look at events, and deliver finished ones again
+    #[command(after_help = EXIT_CODES)]
+    Events {
+        #[command(subcommand)]
+        what: Events,
+    },
+    /// Look at dead letters, run them again or give them up
+    #[command(after_help = EXIT_CODES)]
+    DeadLetters {
+        #[command(subcommand)]
+        what: DeadLetters,
+    },
+    /// Pause and resume deliveries to a target
+    #[command(after_help = EXIT_CODES)]
+    Targets {
+        #[command(subcommand)]
+        what: Targets,
+    },
+    /// Show what was counted per minute, summed over replicas
+    #[command(after_help = EXIT_CODES)]
+    Stats(Stats),
     /// Check signatures of saved deliveries
     Verify(command::verify::Verify),
     /// Send realistic signed events
@@ -60,7 +86,7 @@ enum ConfigCommand {
 
 impl Cli {
     /// Runs the command. A failure is one sentence on standard error: exit 64 for a configuration that is
-    /// not accepted, 1 for everything else.
+    /// not accepted, 3 and 4 where the help says so, 1 for everything else.
     pub fn run(self) -> ExitCode {
         let result = match self.command {
             Command::Dev(file) => command::serve::dev(&file),
@@ -69,6 +95,10 @@ impl Cli {
             Command::Work(file) => command::serve::serve(&file, Roles::WORK),
             Command::Sweep(sweep) => sweep.run(),
             Command::Migrate(file) => command::migrate::migrate(&file),
+            Command::Events { what } => what.run(),
+            Command::DeadLetters { what } => what.run(),
+            Command::Targets { what } => what.run(),
+            Command::Stats(stats) => stats.run(),
             Command::Verify(verify) => verify.run(),
             Command::Send(send) => send.run(),
             Command::Config {

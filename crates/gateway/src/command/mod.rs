@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod migrate;
+pub mod operations;
 pub mod send;
 pub mod serve;
 pub mod sweep;
@@ -17,7 +18,7 @@ use crate::config::Wrong;
 pub struct Failure {
     /// What happened, to what, and what to do; empty if it was printed already.
     pub sentence: String,
-    /// 64: change the configuration; 1: anything else.
+    /// 64: change the configuration; 3: nothing was found; 4: refused; 1: anything else.
     pub exit_code: u8,
 }
 
@@ -27,6 +28,22 @@ impl Failure {
         Self {
             sentence: sentence.to_string(),
             exit_code: 1,
+        }
+    }
+
+    /// Exit 3: what was asked for is not there.
+    pub fn nothing(sentence: impl std::fmt::Display) -> Self {
+        Self {
+            exit_code: 3,
+            ..Self::new(sentence)
+        }
+    }
+
+    /// Exit 4: it is there, but in a way that does not allow it.
+    pub fn refused(sentence: impl std::fmt::Display) -> Self {
+        Self {
+            exit_code: 4,
+            ..Self::new(sentence)
         }
     }
 

@@ -13,26 +13,28 @@ const PLAIN: &[&str] = &[
     "tracestate",
 ];
 
-/// Ends of names that say what an event is and not who may send it.
+/// Ends of names that say what an event is, or that are true of one body only and so open nothing.
 const PLAIN_ENDS: &[&str] = &[
     "-event",
     "-topic",
     "-delivery",
-    "-event-id",
-    "-webhook-id",
-    "webhook-id",
+    "-id",
     "-timestamp",
+    "-signature",
+    "-signature-256",
+    "-hmac-sha256",
 ];
+
+/// Stands for a value that is not shown.
+const MASK: &str = "***";
 
 /// A header that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeaderView {
     /// Its name, in lower case.
     pub name: String,
-    /// Its value; null if it may be a secret.
-    pub value: Option<String>,
-    /// Length of the value.
-    pub bytes: usize,
+    /// Its value, or `***` if it may be a secret.
+    pub value: String,
 }
 
 impl HeaderView {
@@ -41,11 +43,16 @@ impl HeaderView {
         let name = name.to_ascii_lowercase();
         let plain = PLAIN.contains(&name.as_str()) || PLAIN_ENDS.iter().any(|end| name.ends_with(end));
         Self {
-            value: plain.then(|| String::from_utf8_lossy(&value).into_owned()),
-            bytes: value.len(),
+            value: if plain { text(value) } else { MASK.to_owned() },
             name,
         }
     }
+}
+
+/// A value that is no UTF-8 is read as Latin-1, so that each byte is one character.
+fn text(value: Vec<u8>) -> String {
+    String::from_utf8(value)
+        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect())
 }
 
 #[cfg(test)]
@@ -54,8 +61,7 @@ mod tests {
 
     fn check(name: &str, shown: bool) {
         let view = HeaderView::masked((name.into(), b"value".to_vec()));
-        assert_eq!(view.value.is_some(), shown, "{name}");
-        assert_eq!(view.bytes, 5);
+        assert_eq!(view.value, if shown { "value" } else { MASK }, "{name}");
     }
 
     #[test]
@@ -66,6 +72,8 @@ mod tests {
             "x-github-delivery",
             "webhook-id",
             "x-shopify-topic",
+            "Stripe-Signature",
+            "x-hub-signature-256",
         ] {
             check(name, true);
         }
@@ -73,8 +81,7 @@ mod tests {
             "Authorization",
             "Proxy-Authorization",
             "Cookie",
-            "Stripe-Signature",
-            "x-hub-signature-256",
+            "X-API-Key",
             "asaas-access-token",
             "x-something-new",
         ];

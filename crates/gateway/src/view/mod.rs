@@ -94,14 +94,14 @@ pub struct ListingView {
     /// The events.
     pub events: Vec<EventView>,
     /// Given back as `cursor`, it brings the next page. Null: there is no more.
-    pub next_cursor: Option<String>,
+    pub next: Option<String>,
 }
 
 impl From<Listing> for ListingView {
     fn from(listing: Listing) -> Self {
         Self {
             events: listing.events.into_iter().map(EventView::from).collect(),
-            next_cursor: listing.next.as_ref().map(place::write),
+            next: listing.next.as_ref().map(place::write),
         }
     }
 }
@@ -117,9 +117,9 @@ pub struct EventDetailView {
     /// The headers that were kept; values that may be secret are masked.
     pub headers: Vec<HeaderView>,
     /// Its runs, oldest first.
-    pub runs: Vec<RunView>,
+    pub attempt_log: Vec<AttemptView>,
     /// What people did with it, oldest first.
-    pub audit: Vec<AuditView>,
+    pub audit_log: Vec<AuditView>,
 }
 
 impl From<EventDetail> for EventDetailView {
@@ -128,15 +128,15 @@ impl From<EventDetail> for EventDetailView {
             event: detail.summary.into(),
             body_sha256: hex(&detail.body_sha256),
             headers: detail.headers.into_iter().map(HeaderView::masked).collect(),
-            runs: detail.attempts.into_iter().map(RunView::from).collect(),
-            audit: detail.audit.into_iter().map(AuditView::from).collect(),
+            attempt_log: detail.attempts.into_iter().map(AttemptView::from).collect(),
+            audit_log: detail.audit.into_iter().map(AuditView::from).collect(),
         }
     }
 }
 
 /// One run that came to an end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RunView {
+pub struct AttemptView {
     /// Of which generation.
     pub generation: u32,
     /// Which run of it, from 1.
@@ -151,7 +151,7 @@ pub struct RunView {
     pub error: Option<String>,
 }
 
-impl From<AttemptRecord> for RunView {
+impl From<AttemptRecord> for AttemptView {
     fn from(run: AttemptRecord) -> Self {
         Self {
             generation: run.generation,
@@ -176,7 +176,7 @@ pub struct AuditView {
     /// The generation that the event had afterwards.
     pub generation: Option<u32>,
     /// Why, in the person's words.
-    pub why: Option<String>,
+    pub detail: Option<String>,
 }
 
 impl From<AuditRecord> for AuditView {
@@ -186,7 +186,7 @@ impl From<AuditRecord> for AuditView {
             actor: record.actor,
             action: record.action,
             generation: record.generation,
-            why: record.detail,
+            detail: record.detail,
         }
     }
 }

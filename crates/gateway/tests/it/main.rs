@@ -7,6 +7,7 @@
 
 mod bookkeeping;
 mod canaries;
+mod change_command;
 mod claim_life;
 mod command_line;
 mod config_file;
@@ -16,9 +17,11 @@ mod crash;
 mod crowd;
 mod death_alert;
 mod deployment;
+mod desk;
 mod dev_command;
 mod embedded;
 mod gates;
+mod events_command;
 mod gateway;
 mod handover;
 mod hang_up;
@@ -51,5 +54,6 @@ mod sweep_command;
 mod target_tables;
 mod tls_target;
 mod verdicts;
+mod targets_command;
 mod verify_command;
 mod wrong_settings;

@@ -36,7 +36,7 @@ fn table(selection: &Selection) -> &'static str {
     } else if selection.filter.object_id.is_some() {
         "webhook_events INDEXED BY webhook_events_object"
     } else if selection.filter.states == [State::Dead] {
-        "webhook_events INDEXED BY webhook_events_dead"
+        "webhook_events INDEXED BY webhook_events_dead_received"
     } else if selection.filter.states == [State::Failed] {
         "webhook_events INDEXED BY webhook_events_failed"
     } else {

@@ -18,6 +18,7 @@ mod minutes;
 mod network;
 mod paging;
 mod postgres;
+mod power_cut;
 mod queue;
 mod rivals;
 mod sample;

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
-use actix_web::{App as ActixApp, HttpServer, web};
+use actix_web::{HttpServer, web};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -144,11 +144,7 @@ impl App {
             deaths,
             ends,
         } = assembly::assemble(config, roles.work)?;
-        let admin = web::Data::new(Admin {
-            stores: receiver.stores.clone(),
-            metrics: Arc::clone(&receiver.metrics),
-            ready: AtomicBool::new(false),
-        });
+        let admin = web::Data::new(Admin::new(config, &receiver, &deaths, &ends.stop));
         let keepers = Keepers::new(config, roles, &receiver.stores, &receiver.metrics, deaths)?;
         let (admin_server, admin_address) = admin_server(config, admin.clone())?;
         if let Some(ledger) = &receiver.stores.ledger {
@@ -262,6 +258,8 @@ impl App {
         }
         // What came on open connections while they were being closed.
         self.receiver.tasks.wait().await;
+        self.admin.in_hand.close();
+        self.admin.in_hand.wait().await;
     }
 }
 
@@ -306,8 +304,10 @@ impl Served {
 
 /// Serves probes and metrics from now on.
 fn admin_server(config: &Config, admin: web::Data<Admin>) -> Result<(ServerHandle, SocketAddr), StartError> {
-    let server = HttpServer::new(move || ActixApp::new().app_data(admin.clone()).configure(admin::routes))
+    let server = HttpServer::new(move || admin::application(admin.clone()))
         .workers(1)
+        // A consumer that hangs up while it waits must not be given an event.
+        .h1_allow_half_closed(false)
         .disable_signals()
         .bind(config.admin_listen)
         .map_err(|problem| StartError::Listen {

@@ -96,6 +96,15 @@ pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
     })
 }
 
+/// Tries before an event goes to the dead letters, by source.
+pub(crate) fn tries_max(config: &Config) -> TriesMax {
+    let of_source = |source: &SourceConfig| (source.name.clone(), source.attempts_max);
+    TriesMax {
+        by_source: config.sources.iter().map(of_source).collect(),
+        otherwise: config.retry_attempts_max,
+    }
+}
+
 struct Parts<'a> {
     config: &'a Config,
     stores: &'a Stores,
@@ -185,20 +194,11 @@ impl Parts<'_> {
                 routes.insert(source.name.clone(), Arc::new(route));
             }
         }
-        let tries_max = TriesMax {
-            by_source: self
-                .config
-                .sources
-                .iter()
-                .map(|source| (source.name.clone(), source.attempts_max))
-                .collect(),
-            otherwise: self.config.retry_attempts_max,
-        };
         Ok(Some(Arc::new(Worker {
             ledger: Arc::clone(ledger),
             routes,
             gates,
-            tries_max,
+            tries_max: tries_max(self.config),
             concurrency: self.config.worker_concurrency,
             lease: self.config.worker_lease,
             freed,

@@ -12,6 +12,8 @@ use prometheus::{
     TextEncoder,
 };
 
+use crate::admin;
+
 /// The label of requests to a path that is no configured source.
 pub const UNKNOWN_SOURCE: &str = "unknown";
 
@@ -104,6 +106,10 @@ pub struct Metrics {
     pub sweep_last_success: IntGauge,
     /// Alerts about events that died, by outcome.
     pub notifications: IntCounterVec,
+    /// Requests to the admin API that were refused for want of a token.
+    pub admin_refusals: IntCounterVec,
+    /// Consumers that wait here for events to pull.
+    pub consumers_waiting: IntGauge,
 }
 
 /// What a sweep does with a row.
@@ -222,6 +228,13 @@ impl Metrics {
                 "Alerts about events that died, by outcome",
                 &["outcome"],
             )?,
+            admin_refusals: make.counters(
+                "admin_refusals_total",
+                "Requests to the admin API that were refused for want of a token",
+                &["reason"],
+            )?,
+            consumers_waiting: make
+                .gauge("consumers_waiting", "Consumers that wait here for events to pull")?,
             registry: make.0,
         };
         metrics.build_info()?;
@@ -275,6 +288,9 @@ impl Metrics {
             for histogram in [&self.delivery_seconds, &self.handler_seconds] {
                 histogram.with_label_values(&[source]);
             }
+        }
+        for reason in admin::REFUSALS {
+            self.admin_refusals.with_label_values(&[reason]);
         }
         for state in State::ALL {
             self.queue_events.with_label_values(&[state.as_str()]);

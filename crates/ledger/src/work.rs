@@ -78,6 +78,14 @@ pub struct TriesMax {
     pub otherwise: u32,
 }
 
+impl TriesMax {
+    /// How many an event of this source has.
+    pub fn of(&self, source: &SourceName) -> u32 {
+        let known = self.by_source.iter().find(|(name, _)| name == source);
+        known.map_or(self.otherwise, |(_, tries)| *tries)
+    }
+}
+
 impl From<u32> for TriesMax {
     fn from(otherwise: u32) -> Self {
         Self {

@@ -3,6 +3,7 @@
 //! somebody has thought about it.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Shown whatever their provider.
 const PLAIN: &[&str] = &[
@@ -29,7 +30,7 @@ const PLAIN_ENDS: &[&str] = &[
 const MASK: &str = "***";
 
 /// A header that was kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HeaderView {
     /// Its name, in lower case.
     pub name: String,
@@ -39,7 +40,7 @@ pub struct HeaderView {
 
 impl HeaderView {
     /// As it may be seen.
-    pub(super) fn masked((name, value): (Box<str>, Vec<u8>)) -> Self {
+    pub fn masked((name, value): (Box<str>, Vec<u8>)) -> Self {
         let name = name.to_ascii_lowercase();
         let plain = PLAIN.contains(&name.as_str()) || PLAIN_ENDS.iter().any(|end| name.ends_with(end));
         Self {

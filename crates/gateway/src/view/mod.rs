@@ -5,6 +5,7 @@
 mod headers;
 pub mod moment;
 pub mod place;
+pub mod sealed;
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,12 @@ use hookgate_ledger::{
     AttemptRecord, AuditRecord, EventDetail, EventSummary, Listing, MinuteStats, TargetRecord, UnixMicros,
 };
 use serde::Serialize;
+use utoipa::ToSchema;
 
 pub use headers::HeaderView;
 
 /// One event, as a list shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct EventView {
     /// Name of the source that received it.
     pub source: String,
@@ -33,8 +35,10 @@ pub struct EventView {
     /// Object the event is about.
     pub object_id: Option<String>,
     /// The provider's own time.
+    #[schema(format = DateTime)]
     pub provider_time: Option<String>,
     /// When it came.
+    #[schema(format = DateTime)]
     pub received_at: String,
     /// `inbox` or `forward`.
     pub path: String,
@@ -47,14 +51,17 @@ pub struct EventView {
     /// How often it was replayed.
     pub generation: u32,
     /// When it is due, if it waits.
+    #[schema(format = DateTime)]
     pub next_attempt_at: Option<String>,
     /// The event that this one repeats under another id.
     pub twin_of: Option<String>,
     /// Why the last run failed, or why it finished without effect.
     pub last_error: Option<String>,
     /// When it came to rest.
+    #[schema(format = DateTime)]
     pub processed_at: Option<String>,
     /// When retention emptied its body.
+    #[schema(format = DateTime)]
     pub pruned_at: Option<String>,
     /// Length of the stored body.
     pub body_bytes: u64,
@@ -89,7 +96,7 @@ impl From<EventSummary> for EventView {
 }
 
 /// One page of events, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ListingView {
     /// The events.
     pub events: Vec<EventView>,
@@ -107,7 +114,7 @@ impl From<Listing> for ListingView {
 }
 
 /// Everything about one event but its body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct EventDetailView {
     /// What a list shows.
     #[serde(flatten)]
@@ -135,15 +142,17 @@ impl From<EventDetail> for EventDetailView {
 }
 
 /// One run that came to an end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AttemptView {
     /// Of which generation.
     pub generation: u32,
     /// Which run of it, from 1.
     pub attempt: u32,
     /// Begin.
+    #[schema(format = DateTime)]
     pub started_at: String,
     /// End.
+    #[schema(format = DateTime)]
     pub finished_at: String,
     /// `done`, `ignored`, `retry`, `dead`, `parked`, `failed` or `lost`.
     pub outcome: String,
@@ -165,9 +174,10 @@ impl From<AttemptRecord> for AttemptView {
 }
 
 /// One thing that a person did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AuditView {
     /// When.
+    #[schema(format = DateTime)]
     pub at: String,
     /// Who.
     pub actor: String,
@@ -192,19 +202,21 @@ impl From<AuditRecord> for AuditView {
 }
 
 /// What is known about a target besides its settings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TargetView {
     /// Its name.
     pub name: String,
     /// Whether a person paused it.
     pub paused: bool,
     /// Since when.
+    #[schema(format = DateTime)]
     pub paused_at: Option<String>,
     /// By whom.
     pub paused_by: Option<String>,
     /// Why.
     pub paused_why: Option<String>,
     /// Since when workers have found it away.
+    #[schema(format = DateTime)]
     pub down_since: Option<String>,
 }
 
@@ -223,9 +235,10 @@ impl From<TargetRecord> for TargetView {
 }
 
 /// Counts of one minute and source, summed over replicas.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct MinuteView {
     /// Begin of the minute.
+    #[schema(format = DateTime)]
     pub minute: String,
     /// Which source.
     pub source: String,

@@ -1,29 +1,24 @@
 //! A place in a list as text, to be given back for the next page. To whoever holds it, it is opaque: letters
 //! that survive a URL and a shell.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hookgate_ledger::{Cursor, UnixMicros};
 use hookgate_webhook::{EventId, EventKey, SourceName};
 
+use super::sealed;
+
+const PURPOSE: u8 = b'e';
+
 /// As text.
 pub fn write(place: &Cursor) -> String {
-    let plain = format!(
-        "{}:{}:{}",
-        place.received_at.0,
-        place.key.source,
-        place.key.id.as_str()
-    );
-    URL_SAFE_NO_PAD.encode(plain)
+    sealed::seal(PURPOSE, &place.received_at.0.to_be_bytes(), &place.key)
 }
 
 /// As it was. `None` if it is no text that [`write()`] has made.
 pub fn read(text: &str) -> Option<Cursor> {
-    let plain = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
-    let (received_at, key) = plain.split_once(':')?;
+    let (received_at, key) = sealed::open(PURPOSE, text)?;
     Some(Cursor {
-        received_at: UnixMicros(received_at.parse().ok()?),
-        key: key_of(key)?,
+        received_at: UnixMicros(i64::from_be_bytes(received_at)),
+        key,
     })
 }
 

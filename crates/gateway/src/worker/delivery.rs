@@ -175,7 +175,8 @@ fn seen(delivered: &Result<(), TargetFailure>) -> Seen {
     }
 }
 
-fn word(outcome: &Outcome) -> &'static str {
+/// How the end of a run is counted.
+pub(crate) fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done | Outcome::Ignored(_) => "done",
         Outcome::Retry { .. } | Outcome::Postponed { .. } | Outcome::Parked { .. } => "retry",

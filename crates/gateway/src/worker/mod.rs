@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use backoff::backoff;
+pub(crate) use delivery::word;
 pub use gate::{Bounds, Gate};
 pub use route::Route;
 

@@ -47,6 +47,18 @@ impl Embedded {
     pub async fn sql(&self, query: &str) -> String {
         sql(&file(&self.directory), query).await
     }
+
+    /// Changes rows behind the replica's back.
+    pub async fn execute(&self, statement: &str) {
+        let options = SqliteConnectOptions::new().filename(file(&self.directory));
+        let mut connection = SqliteConnection::connect_with(&options)
+            .await
+            .expect("the database file can be opened");
+        sqlx::query(AssertSqlSafe(statement.to_owned()))
+            .execute(&mut connection)
+            .await
+            .expect("the statement is executed");
+    }
 }
 
 impl Deref for Embedded {

@@ -98,6 +98,11 @@ impl Replica {
         &self.public
     }
 
+    /// `127.0.0.1:port` of the admin listener.
+    pub fn admin_address(&self) -> &str {
+        &self.admin
+    }
+
     /// `http://…/webhooks/<source>`.
     pub fn url(&self, source: &str) -> String {
         format!("http://{}/webhooks/{source}", self.public)
@@ -254,7 +259,7 @@ impl Replica {
 }
 
 /// An HTTP client with nothing of the environment.
-fn client() -> reqwest::Client {
+pub fn client() -> reqwest::Client {
     // The first test installs it, the others find it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
@@ -266,7 +271,8 @@ fn client() -> reqwest::Client {
 }
 
 impl Answer {
-    async fn of(response: reqwest::Response) -> Self {
+    /// The answer, read to its end.
+    pub async fn of(response: reqwest::Response) -> Self {
         let status = response.status().as_u16();
         let headers = response.headers().iter();
         let headers = headers

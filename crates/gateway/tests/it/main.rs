@@ -5,6 +5,7 @@
     reason = "in a test binary `pub` only parts what other files use from what they do not"
 )]
 
+mod api;
 mod bookkeeping;
 mod canaries;
 mod change_command;

@@ -20,7 +20,12 @@ pub struct Raw {
 impl Raw {
     /// Connects, and says nothing yet.
     pub async fn connect(replica: &Replica) -> Self {
-        let stream = TcpStream::connect(replica.public())
+        Self::connect_to(replica.public()).await
+    }
+
+    /// As [`Self::connect`], to any address.
+    pub async fn connect_to(address: &str) -> Self {
+        let stream = TcpStream::connect(address)
             .await
             .expect("the gateway accepts connections");
         stream

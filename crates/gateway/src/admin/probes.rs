@@ -1,25 +1,13 @@
-//! The admin listener: probes and metrics. Alive and ready are different questions; a store that is away
+//! Probes and metrics. Alive and ready are different questions; a store that is away
 //! makes a replica degraded, not unready, because 503 with Retry-After beats a balancer without backends.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
-use crate::metrics::Metrics;
-use crate::stores::Stores;
-
-/// What the admin listener shows.
-pub struct Admin {
-    /// Both stores.
-    pub stores: Stores,
-    /// All metrics.
-    pub metrics: Arc<Metrics>,
-    /// Set once the listeners are open; cleared at shutdown.
-    pub ready: AtomicBool,
-}
+use super::Admin;
 
 #[derive(Serialize)]
 struct Readiness {
@@ -28,8 +16,8 @@ struct Readiness {
     ledger: &'static str,
 }
 
-/// All routes of the admin listener.
-pub fn routes(config: &mut web::ServiceConfig) {
+/// The routes of probes and metrics, which need no token.
+pub(super) fn routes(config: &mut web::ServiceConfig) {
     config
         .route("/healthz", web::get().to(healthz))
         .route("/readyz", web::get().to(readyz))

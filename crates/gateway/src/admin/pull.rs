@@ -1,0 +1,365 @@
+//! What stands behind `/v1/consume`: leasing for consumers that pull, and settling what they did. It runs on
+//! the main runtime in tasks of its own: a client that hangs up cancels no statement, and what was leased for
+//! it is given back at once. Everything this interface asks of the queue is asked here.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookgate_ledger::{Effects, Fetch, Job, Lane, Lease, LedgerError, Outcome, Settled, TriesMax};
+use hookgate_webhook::SourceName;
+use prometheus::IntGauge;
+use rand::RngExt as _;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::lease::Pulled;
+use super::problem::{Kind, Problem};
+use crate::metrics::Metrics;
+use crate::stores::GuardedLedger;
+use crate::worker;
+
+/// Longest pause between two looks while a consumer waits. News of events come earlier; this is for retries, and
+/// for databases that pass no news on.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Pause between searches for events whose consumer died. Where all events are pulled no worker searches.
+const RESCUE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Consumers that wait at one replica at the same time; each looks into the ledger a few times a second.
+const WAITING_MAX: usize = 128;
+
+/// Bodies of one batch; but always one event, however large.
+const BATCH_BYTES_MAX: u64 = 8 << 20;
+
+/// What a consumer wants.
+#[derive(Debug)]
+pub(super) struct Want {
+    /// Of which sources.
+    pub(super) sources: Vec<SourceName>,
+    /// How many at most.
+    pub(super) limit: u32,
+    /// For how long.
+    pub(super) lease: Duration,
+    /// How long it waits for the first.
+    pub(super) wait: Duration,
+}
+
+/// How a run ended, or that it goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It took effect.
+    Done,
+    /// It failed.
+    Retry {
+        /// When to try again, if not by the usual back-off.
+        after: Option<Duration>,
+        /// Why.
+        error: String,
+    },
+    /// It will never succeed.
+    Dead {
+        /// Why.
+        error: String,
+    },
+    /// It was not tried.
+    Release {
+        /// When somebody else may have it.
+        after: Duration,
+    },
+    /// It goes on.
+    Extend {
+        /// For so long from now.
+        lease: Duration,
+    },
+}
+
+/// Where an answer goes.
+pub(super) type Answer = oneshot::Sender<Result<Vec<Job>, Problem>>;
+
+/// The queue as consumers that pull see it.
+pub(super) struct Pull {
+    /// Where events are leased and settled.
+    pub(super) ledger: Arc<GuardedLedger>,
+    /// Where runs are counted.
+    pub(super) metrics: Arc<Metrics>,
+    /// The sources whose events are pulled, each with the first delay between tries.
+    pub(super) sources: BTreeMap<SourceName, Duration>,
+    /// The same for sources that are not pulled any more.
+    pub(super) retry_base: Duration,
+    /// Tries before an event goes to the dead letters.
+    pub(super) tries_max: TriesMax,
+    /// Where tasks run.
+    pub(super) runtime: Handle,
+    /// The tasks that a shutdown waits for.
+    pub(super) tasks: TaskTracker,
+    /// Told when an event has died.
+    pub(super) deaths: Arc<Notify>,
+    /// Ends waiting.
+    pub(super) stop: CancellationToken,
+    /// Who waits.
+    pub(super) waiting: Waiting,
+}
+
+/// The consumers that wait, and when somebody last looked for events whose consumer died.
+pub(super) struct Waiting {
+    room: Arc<Semaphore>,
+    rescued: Mutex<Option<Instant>>,
+}
+
+/// A place among those who wait, counted while it is taken.
+struct Place {
+    waiting: IntGauge,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.waiting.dec();
+    }
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self {
+            room: Arc::new(Semaphore::new(WAITING_MAX)),
+            rescued: Mutex::default(),
+        }
+    }
+}
+
+impl Pull {
+    /// Leases what is wanted, now or within its wait, and answers. If nobody listens any more, what was leased
+    /// is given back.
+    ///
+    /// # Errors
+    /// [`Problem`] if this replica is stopping, or too many consumers wait already.
+    pub(super) fn begin(self: Arc<Self>, want: Want, mut answer: Answer) -> Result<(), Problem> {
+        if self.stop.is_cancelled() {
+            return Err(Problem::new(
+                Kind::Unavailable,
+                "this replica is shutting down; ask another one",
+            ));
+        }
+        let place = self.place(&want)?;
+        let (tasks, runtime) = (self.tasks.clone(), self.runtime.clone());
+        tasks.spawn_on(
+            async move {
+                let leased = self.lease(&want, &mut answer).await;
+                drop(place);
+                if let Err(Ok(jobs)) = answer.send(leased.map_err(Problem::from)) {
+                    self.give_back(&jobs).await;
+                }
+            },
+            &runtime,
+        );
+        Ok(())
+    }
+
+    /// A place among those who wait; who does not wait needs none.
+    fn place(&self, want: &Want) -> Result<Option<Place>, Problem> {
+        if want.wait.is_zero() {
+            return Ok(None);
+        }
+        let room = Arc::clone(&self.waiting.room);
+        let permit = room.try_acquire_owned().map_err(|_| {
+            let detail =
+                format!("{WAITING_MAX} consumers wait here already; ask another replica, or without wait");
+            Problem::new(Kind::Unavailable, detail)
+        })?;
+        let waiting = self.metrics.consumers_waiting.clone();
+        waiting.inc();
+        Ok(Some(Place {
+            waiting,
+            _permit: permit,
+        }))
+    }
+
+    /// Looks until there is something, the wait is over, the process ends, or the client has gone.
+    async fn lease(&self, want: &Want, answer: &mut Answer) -> Result<Vec<Job>, LedgerError> {
+        let end = Instant::now() + want.wait;
+        let mut news = self.ledger.arrivals();
+        loop {
+            news.mark_unchanged();
+            self.rescue().await;
+            let jobs = self.fetch(want).await?;
+            let left = end.saturating_duration_since(Instant::now());
+            if !jobs.is_empty() || left.is_zero() {
+                return Ok(jobs);
+            }
+            if !self.pause(LOOK_INTERVAL.min(left), &mut news, answer).await {
+                return Ok(jobs);
+            }
+        }
+    }
+
+    /// Waits for news, or for a while. False if there is nothing to wait for any more.
+    async fn pause(&self, pause: Duration, news: &mut watch::Receiver<u64>, answer: &mut Answer) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => true,
+            _ = news.changed() => true,
+            () = self.stop.cancelled() => false,
+            () = answer.closed() => false,
+        }
+    }
+
+    async fn fetch(&self, want: &Want) -> Result<Vec<Job>, LedgerError> {
+        let lane = |source: &SourceName| Lane {
+            source: source.clone(),
+            room: want.limit,
+            pool: 0,
+            pool_room: want.limit,
+        };
+        let fetch = Fetch {
+            lanes: want.sources.iter().map(lane).collect(),
+            limit: want.limit,
+            bytes_max: BATCH_BYTES_MAX,
+            lease: want.lease,
+        };
+        self.ledger.fetch(fetch).await
+    }
+
+    /// Frees events whose lease has ended, at most once a second, whoever of those who wait comes first.
+    async fn rescue(&self) {
+        let Ok(mut rescued) = self.waiting.rescued.try_lock() else {
+            return;
+        };
+        if rescued.is_some_and(|at| at.elapsed() < RESCUE_INTERVAL) {
+            return;
+        }
+        if let Ok(found) = self.ledger.rescue(&self.tries_max).await
+            && found.freed > 0
+        {
+            if found.dead > 0 {
+                self.deaths.notify_one();
+            }
+            let freed = found.freed;
+            tracing::warn!(freed, "{freed} events whose owner died were freed");
+        }
+        *rescued = Some(Instant::now());
+    }
+
+    /// Gives events back that nobody took.
+    async fn give_back(&self, jobs: &[Job]) {
+        for job in jobs {
+            let outcome = Outcome::Postponed {
+                after: Duration::ZERO,
+                error: "the consumer hung up before it had the event".to_owned(),
+                away_for: Duration::ZERO,
+            };
+            let settled = self.ledger.settle(&job.lease, outcome, Effects::default()).await;
+            if let Err(error) = settled {
+                let key = &job.lease.key;
+                tracing::warn!(event.key = %key, %error, "{key} could not be given back; its lease will end");
+            }
+        }
+    }
+
+    /// Settles in order, and to the end even if the client hangs up. What was settled before an error stays so.
+    ///
+    /// # Errors
+    /// [`Problem`] if the ledger cannot answer; the same request may be sent again.
+    pub(super) async fn settle_all(
+        self: Arc<Self>,
+        verdicts: Vec<(Pulled, Verdict)>,
+    ) -> Result<Vec<Settled>, Problem> {
+        let (tasks, runtime) = (self.tasks.clone(), self.runtime.clone());
+        let settling = tasks.spawn_on(
+            async move {
+                let mut settled = Vec::with_capacity(verdicts.len());
+                for (pulled, verdict) in verdicts {
+                    settled.push(self.settle(&pulled, verdict).await?);
+                }
+                Ok(settled)
+            },
+            &runtime,
+        );
+        match settling.await {
+            Ok(settled) => settled.map_err(|error: LedgerError| Problem::from(error)),
+            Err(_) => Err(Problem::new(
+                Kind::Internal,
+                "the settlement broke off; the log says why",
+            )),
+        }
+    }
+
+    async fn settle(&self, pulled: &Pulled, verdict: Verdict) -> Result<Settled, LedgerError> {
+        let Pulled { lease, tries } = pulled;
+        let outcome = match verdict {
+            Verdict::Extend { lease: extend } => return self.ledger.heartbeat(lease, extend).await,
+            Verdict::Done => Outcome::Done,
+            Verdict::Dead { error } => Outcome::Dead { error },
+            Verdict::Retry { error, .. } if *tries >= self.tries_max.of(&lease.key.source) => {
+                Outcome::Dead { error }
+            }
+            Verdict::Retry { after, error } => Outcome::Retry {
+                after: after.unwrap_or_else(|| self.delay(lease)),
+                error,
+            },
+            Verdict::Release { after } => Outcome::Postponed {
+                after,
+                error: "the consumer gave it back".to_owned(),
+                away_for: Duration::ZERO,
+            },
+        };
+        let word = worker::word(&outcome);
+        let settled = self.ledger.settle(lease, outcome, Effects::default()).await?;
+        match settled {
+            Settled::Committed => self.count(lease, word),
+            Settled::Buried => self.count(lease, "dead"),
+            Settled::Lost => {}
+        }
+        Ok(settled)
+    }
+
+    /// Counts a run as a worker would, and tells of a death. What a consumer calls a source is no label.
+    fn count(&self, lease: &Lease, word: &str) {
+        if word == "dead" {
+            self.deaths.notify_one();
+        }
+        let Some((source, _)) = self.sources.get_key_value(&lease.key.source) else {
+            return;
+        };
+        let attempts = &self.metrics.attempts;
+        attempts.with_label_values(&[source.as_str(), word]).inc();
+        if lease.generation > 0 && lease.attempt == 1 {
+            self.metrics.replays.with_label_values(&[source.as_str()]).inc();
+        }
+    }
+
+    /// The delay that a worker would choose.
+    fn delay(&self, lease: &Lease) -> Duration {
+        let base = self.sources.get(&lease.key.source).unwrap_or(&self.retry_base);
+        worker::backoff(*base, lease.attempt, rand::rng().random())
+    }
+}
+
+/// A duration such as `30s`, if one is given.
+///
+/// # Errors
+/// [`Problem`] that names the field, if it is none or out of range.
+pub(super) fn in_time(
+    field: &str,
+    text: Option<&str>,
+    range: RangeInclusive<Duration>,
+) -> Result<Option<Duration>, Problem> {
+    let parse = |text| {
+        humantime::parse_duration(text)
+            .ok()
+            .filter(|found| range.contains(found))
+    };
+    let refuse = || {
+        let shown = |duration: &Duration| humantime::format_duration(*duration).to_string();
+        let allowed = format!(
+            "a duration from {} to {}, such as 30s",
+            shown(range.start()),
+            shown(range.end())
+        );
+        Problem::value(field, allowed)
+    };
+    text.map(|text| parse(text).ok_or_else(refuse)).transpose()
+}

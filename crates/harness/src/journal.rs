@@ -27,6 +27,8 @@ pub struct Request {
     pub ended: Option<u64>,
     /// Whether the client closed the connection before it had an answer.
     pub client_left: bool,
+    /// The status that the target answered with. Whether it arrived is another question.
+    pub answered: Option<u16>,
 }
 
 impl Request {
@@ -49,6 +51,14 @@ impl Request {
         let is_before = |one: &Self, two: &Self| one.ended.is_some_and(|ended| ended < two.began);
         !is_before(self, other) && !is_before(other, self)
     }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Answered(u16),
+    Reset,
+    ClientLeft,
 }
 
 /// All requests, in the order they began.
@@ -84,18 +94,39 @@ impl Journal {
                 began,
                 ended: None,
                 client_left: false,
+                answered: None,
             };
             entries.requests.push(request);
         });
         number
     }
 
-    pub(crate) fn end(&self, number: usize, client_left: bool) {
+    pub(crate) fn end(&self, number: usize, end: End) {
         self.entries.send_modify(|entries| {
             entries.clock += 1;
-            entries.requests[number].ended = Some(entries.clock);
-            entries.requests[number].client_left = client_left;
+            let request = &mut entries.requests[number];
+            request.ended = Some(entries.clock);
+            request.client_left = end == End::ClientLeft;
+            request.answered = match end {
+                End::Answered(status) => Some(status),
+                End::ClientLeft | End::Reset => None,
+            };
         });
+    }
+
+    /// The most requests that were in hand at one time.
+    pub(crate) fn peak(&self) -> usize {
+        let entries = self.entries.borrow();
+        let began = entries.requests.iter().map(|request| (request.began, true));
+        let ended = entries.requests.iter().filter_map(|request| request.ended);
+        let mut ticks: Vec<_> = began.chain(ended.map(|tick| (tick, false))).collect();
+        ticks.sort_unstable();
+        let (mut in_hand, mut peak) = (0_usize, 0);
+        for (_, begins) in ticks {
+            in_hand = if begins { in_hand + 1 } else { in_hand - 1 };
+            peak = peak.max(in_hand);
+        }
+        peak
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {

@@ -9,6 +9,7 @@
 mod home;
 mod http;
 mod journal;
+mod lottery;
 mod ports;
 mod postgres;
 mod postgres_install;
@@ -21,12 +22,13 @@ mod upstream;
 mod watchdog;
 
 pub use journal::Request;
+pub use lottery::Lottery;
 pub use postgres::PostgresServer;
 pub use process::Process;
 pub use proxy::{Fault, Proxy, Then};
 pub use redis::{Monitor, RedisServer};
 pub use redis_roles::RedisSentinel;
-pub use upstream::{Answer, Gate, Upstream};
+pub use upstream::{Answer, Capacity, Gate, Upstream};
 
 /// How long anything is waited for before a test is called failed: long enough for a busy two-core machine.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

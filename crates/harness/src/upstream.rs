@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::http::HttpStream;
-use crate::journal::{Journal, Request};
+use crate::journal::{End, Journal, Request};
+use crate::lottery::Lottery;
 
 /// What a target does with a request.
 #[derive(Clone, Debug)]
@@ -38,6 +39,37 @@ pub enum Answer {
     },
     /// Answers when the test opens the gate.
     Gate(Gate, u16),
+    /// Does what is drawn for this event this time.
+    Lottery(Lottery),
+    /// Works on a few requests at a time, and tells the others that it is busy.
+    Capacity(Capacity),
+}
+
+/// What a target can do at a time: its places, and how long a request takes one. Clones share the places.
+#[derive(Clone, Debug)]
+pub struct Capacity {
+    places: Arc<Semaphore>,
+    time: Duration,
+    busy: u16,
+}
+
+impl Capacity {
+    /// Answers 200 after `time` to at most `places` requests at once, and `busy` to the others at once.
+    pub fn new(places: usize, time: Duration, busy: u16) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(places)),
+            time,
+            busy,
+        }
+    }
+
+    async fn work(&self) -> u16 {
+        let Ok(_place) = self.places.try_acquire() else {
+            return self.busy;
+        };
+        sleep(self.time).await;
+        200
+    }
 }
 
 /// Holds requests until the test opens it, for all its clones and for good.
@@ -162,6 +194,11 @@ impl Upstream {
             .any(|(index, one)| requests[..index].iter().any(|other| one.overlaps(other)))
     }
 
+    /// The most requests that were in its hands at one time.
+    pub fn peak(&self) -> usize {
+        self.shared.journal.peak()
+    }
+
     /// Waits until at least `count` requests have begun, and returns them all.
     ///
     /// # Panics
@@ -205,15 +242,20 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         let reply = tokio::select! {
             reply = shared.reply(number) => reply,
             () = http.client_leaves() => {
-                shared.journal.end(number, true);
+                shared.journal.end(number, End::ClientLeft);
                 return Ok(());
             }
         };
         // Before the answer leaves: a client that has it may already send its next request.
-        shared.journal.end(number, false);
         match reply {
-            Reply::Status(status, headers) => http.answer(status, &headers).await?,
-            Reply::Reset => return http.reset(),
+            Reply::Status(status, headers) => {
+                shared.journal.end(number, End::Answered(status));
+                http.answer(status, &headers).await?;
+            }
+            Reply::Reset => {
+                shared.journal.end(number, End::Reset);
+                return http.reset();
+            }
         }
     }
 }
@@ -227,7 +269,10 @@ impl Shared {
 
     async fn reply(&self, number: usize) -> Reply {
         let id = self.journal.id_of(number);
-        let answer = self.answers().answer_to(&id);
+        let mut answer = self.answers().answer_to(&id);
+        while let Answer::Lottery(lottery) = &answer {
+            answer = lottery.draw(id.as_deref().unwrap_or_default());
+        }
         let status = match answer {
             Answer::Status(status) => status,
             Answer::StatusWithHeaders(status, headers) => return Reply::Status(status, headers),
@@ -245,6 +290,8 @@ impl Shared {
                 gate.pass().await;
                 status
             }
+            Answer::Capacity(capacity) => capacity.work().await,
+            Answer::Lottery(_) => unreachable!("what was drawn is no lottery"),
         };
         Reply::Status(status, Vec::new())
     }

@@ -26,14 +26,18 @@ struct Crowd {
     answers: BTreeMap<(u16, String), usize>,
 }
 
+/// Whether there is time for a crowd of full size.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long a test may take is no setting of the gateway"
+)]
+pub fn is_full() -> bool {
+    std::env::var("HOOKGATE_TEST_CROWD").is_ok_and(|size| size == "full")
+}
+
 impl Crowd {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how long a test may take is no setting of the gateway"
-    )]
     fn gather() -> Self {
-        let full = std::env::var("HOOKGATE_TEST_CROWD").is_ok_and(|size| size == "full");
-        let (events, copies) = if full { (100, 500) } else { (20, 250) };
+        let (events, copies) = if is_full() { (100, 500) } else { (20, 250) };
         Self {
             events: (0..events).map(|_| provider::fresh()).collect(),
             copies,

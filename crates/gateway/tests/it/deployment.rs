@@ -1,13 +1,14 @@
 //! Where replicas run: a pair of stores and the settings that all replicas share, and a look at the row of an
 //! event that does not go through the gateway.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hookgate_harness::{PATIENCE, PostgresServer, Proxy, RedisServer, Upstream};
-use hookgate_ledger::{Entry, Ledger, Limits, PostgresLedger, SqliteLedger, State};
-use hookgate_webhook::{EventId, EventKey, SourceName};
+use hookgate_ledger::{Entry, Ledger, Limits, Operations, PostgresLedger, SqliteLedger, State};
 use tempfile::TempDir;
 
+use crate::embedded;
 use crate::gateway::Replica;
 use crate::patience::eventually;
 use crate::provider::{SECRET, Signed};
@@ -34,6 +35,9 @@ impl Stores {
         Self::Embedded,
     ];
 
+    /// Those with a ledger.
+    pub const KEEPING: [Self; 3] = [Self::RedisAndPostgres, Self::PostgresAlone, Self::Embedded];
+
     /// Those that replicas can share.
     pub const SHARED: [Self; 3] = [Self::RedisAndPostgres, Self::RedisAlone, Self::PostgresAlone];
 
@@ -46,8 +50,26 @@ impl Stores {
 /// Settings for any number of replicas, and the ledger behind them.
 pub struct Deployment {
     settings: Vec<(String, String)>,
-    ledger: Option<Box<dyn Ledger>>,
+    keeper: Option<Keeper>,
     _directory: Option<TempDir>,
+}
+
+/// The database itself, past every replica and every proxy.
+struct Keeper {
+    ledger: Arc<dyn Ledger>,
+    desk: Arc<dyn Operations>,
+    url: String,
+}
+
+impl Keeper {
+    fn of<L: Ledger + Operations>(ledger: L, url: &str) -> Self {
+        let ledger = Arc::new(ledger);
+        Self {
+            ledger: Arc::clone(&ledger) as Arc<dyn Ledger>,
+            desk: ledger,
+            url: url.to_owned(),
+        }
+    }
 }
 
 impl Deployment {
@@ -71,7 +93,7 @@ impl Deployment {
     pub fn with_database(redis_url: &str, database: &str) -> Self {
         let ledger = PostgresLedger::connect(&database.into(), Limits::default());
         let ledger = ledger.expect("the harness gives a URL of Postgres");
-        Self::new(redis_url, database, Some(Box::new(ledger)), None)
+        Self::new(redis_url, database, Some(Keeper::of(ledger, database)), None)
     }
 
     /// Claims in this Redis, and no ledger.
@@ -84,17 +106,12 @@ impl Deployment {
         let path: PathBuf = directory.path().join("hookgate.db");
         let ledger = SqliteLedger::open(&path, Limits::default()).expect("a fresh directory can be written");
         let url = format!("sqlite://{}", path.display());
-        let mut embedded = Self::new("", &url, Some(Box::new(ledger)), Some(directory));
+        let mut embedded = Self::new("", &url, Some(Keeper::of(ledger, &url)), Some(directory));
         embedded.settings.retain(|(name, _)| name != "REDIS_URL");
         embedded
     }
 
-    fn new(
-        redis_url: &str,
-        database: &str,
-        ledger: Option<Box<dyn Ledger>>,
-        directory: Option<TempDir>,
-    ) -> Self {
+    fn new(redis_url: &str, database: &str, keeper: Option<Keeper>, directory: Option<TempDir>) -> Self {
         let settings = [
             ("REDIS_URL", redis_url),
             ("DATABASE_URL", database),
@@ -105,7 +122,7 @@ impl Deployment {
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self {
             settings: settings.into(),
-            ledger,
+            keeper,
             _directory: directory,
         }
     }
@@ -144,21 +161,44 @@ impl Deployment {
 
     /// Starts one more replica with all roles.
     pub async fn replica(&self) -> Replica {
+        self.start("serve").await
+    }
+
+    /// Starts one more process with this role.
+    pub async fn start(&self, role: &str) -> Replica {
         let settings: Vec<_> = self
             .settings
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        Replica::serve(&settings).await
+        Replica::start(role, &settings).await
+    }
+
+    /// The ledger as people use it.
+    pub fn desk(&self) -> Arc<dyn Operations> {
+        Arc::clone(&self.keeper().desk)
+    }
+
+    /// The rows of a query with one column, one a line; NULL is the empty line.
+    pub async fn sql(&self, query: &str) -> String {
+        match self.file() {
+            Some(file) => embedded::sql(file, query).await,
+            None => PostgresServer::shared().await.psql(&self.keeper().url, query),
+        }
+    }
+
+    /// The database file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        self.keeper().url.strip_prefix("sqlite://").map(Path::new)
+    }
+
+    fn keeper(&self) -> &Keeper {
+        self.keeper.as_ref().expect("this deployment has a ledger")
     }
 
     /// The event's row, read from the database itself; `None` also without a ledger.
     pub async fn entry(&self, event: &Signed) -> Option<Entry> {
-        let key = EventKey {
-            source: SourceName::parse(&event.source).expect("test sources have names"),
-            id: EventId::parse(&event.event_id).expect("test events have ids"),
-        };
-        let entry = self.ledger.as_ref()?.entry(&key).await;
+        let entry = self.keeper.as_ref()?.ledger.entry(&event.key()).await;
         entry.unwrap_or_else(|error| panic!("the row cannot be read within {PATIENCE:?}: {error}"))
     }
 

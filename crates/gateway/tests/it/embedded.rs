@@ -3,10 +3,11 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hookgate_harness::PATIENCE;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
-use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::gateway::Replica;
@@ -93,6 +94,19 @@ pub async fn sql(file: &Path, query: &str) -> String {
             .join("|")
     };
     rows.iter().map(columns).collect::<Vec<_>>().join("\n")
+}
+
+/// Takes the file's write lock, as a writer that stands still would hold it; `None` if somebody has it.
+/// Dropping the connection gives it back.
+pub async fn hold(file: &Path) -> Option<SqliteConnection> {
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .busy_timeout(Duration::from_millis(500));
+    let mut connection = SqliteConnection::connect_with(&options)
+        .await
+        .expect("the database file can be opened");
+    connection.execute("BEGIN IMMEDIATE").await.ok()?;
+    Some(connection)
 }
 
 fn file(directory: &TempDir) -> PathBuf {

@@ -5,6 +5,7 @@
     reason = "in a test binary `pub` only parts what other files use from what they do not"
 )]
 
+mod account;
 mod api;
 mod bookkeeping;
 mod canaries;
@@ -45,6 +46,7 @@ mod redis_empty;
 mod redis_one_sided;
 mod refusals;
 mod retry;
+mod rival_workers;
 mod roles;
 mod send_command;
 mod shutdown;
@@ -52,9 +54,11 @@ mod signatures;
 mod slow_senders;
 mod success;
 mod sweep_command;
+mod target_outage;
 mod target_tables;
 mod targets_command;
 mod tls_target;
 mod verdicts;
 mod verify_command;
+mod worker_crowd;
 mod wrong_settings;

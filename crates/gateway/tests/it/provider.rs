@@ -4,7 +4,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hookgate_signature::{Keys, Tolerance};
-use hookgate_webhook::Provider;
+use hookgate_webhook::{EventId, EventKey, Provider, SourceName};
 
 /// The secret of all test sources that use text secrets.
 pub const SECRET: &str = "whsec_dGVzdHMtb25seS10ZXN0cy1vbmx5LXRlc3RzLW9ubHk=";
@@ -23,6 +23,14 @@ pub struct Signed {
 }
 
 impl Signed {
+    /// What the ledger knows it by.
+    pub fn key(&self) -> EventKey {
+        EventKey {
+            source: SourceName::parse(&self.source).expect("test sources have names"),
+            id: EventId::parse(&self.event_id).expect("test events have ids"),
+        }
+    }
+
     /// The key of its claim in Redis.
     pub fn claim_key(&self) -> String {
         format!("webhook:{}:{}", self.source, self.event_id)

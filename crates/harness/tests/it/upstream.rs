@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookgate_harness::{Answer, Gate, Upstream};
+use hookgate_harness::{Answer, Capacity, Gate, Lottery, Upstream};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -137,7 +137,72 @@ async fn a_gate_holds_both_copies_and_shows_their_overlap() {
     gate.open();
     assert!(!one.answer().await.is_empty() && !other.answer().await.is_empty());
     assert!(upstream.overlapped("e"));
+    assert_eq!(upstream.peak(), 2);
     one.status("sequential").await;
     other.status("sequential").await;
     assert!(!upstream.overlapped("sequential"));
+}
+
+#[tokio::test]
+async fn a_lottery_gives_an_event_the_same_fate_in_every_order() {
+    let mut fates = Vec::new();
+    for order in [["a", "b", "a", "c"], ["c", "a", "b", "a"]] {
+        let upstream = Upstream::start().await;
+        let chances = [(40, Answer::Status(500)), (30, Answer::Status(404))];
+        upstream.answer(Answer::Lottery(Lottery::new(7, &chances, Answer::Status(200))));
+        let mut client = Client::connect(&upstream).await;
+        for id in order {
+            client.status(id).await;
+        }
+        let answered = |id| {
+            upstream
+                .requests_for(id)
+                .into_iter()
+                .map(|request| request.answered)
+        };
+        fates.push(["a", "b", "c"].map(|id| answered(id).collect::<Vec<_>>()));
+    }
+    assert_eq!(fates[0], fates[1]);
+}
+
+#[tokio::test]
+async fn a_lottery_keeps_its_odds() {
+    let upstream = Upstream::start().await;
+    let chances = [(10, Answer::Status(500)), (1, Answer::Status(404))];
+    upstream.answer(Answer::Lottery(Lottery::new(7, &chances, Answer::Status(200))));
+    let mut client = Client::connect(&upstream).await;
+    for number in 0..2000 {
+        client.status(&format!("evt_{number}")).await;
+    }
+    let count = |status| {
+        let requests = upstream.requests();
+        requests
+            .iter()
+            .filter(|request| request.answered == Some(status))
+            .count()
+    };
+    assert!((150..250).contains(&count(500)), "{}", count(500));
+    assert!((5..50).contains(&count(404)), "{}", count(404));
+}
+
+#[tokio::test]
+async fn a_target_without_a_place_is_busy_and_a_place_is_free_again_after_its_request() {
+    let upstream = Upstream::start().await;
+    let mut client = Client::connect(&upstream).await;
+    upstream.answer(Answer::Capacity(Capacity::new(0, Duration::ZERO, 429)));
+    assert_eq!(client.status("e").await, "429");
+    upstream.answer(Answer::Capacity(Capacity::new(1, Duration::from_millis(1), 429)));
+    assert_eq!(client.status("e").await, "200");
+    assert_eq!(client.status("e").await, "200");
+    assert_eq!(upstream.peak(), 1);
+}
+
+#[tokio::test]
+async fn a_target_comes_back_where_another_was() {
+    let first = Upstream::start().await;
+    let address = first.addr();
+    drop(first);
+    assert!(TcpStream::connect(address).await.is_err());
+    let second = Upstream::start_at(address).await;
+    assert_eq!(Client::connect(&second).await.status("e").await, "200");
 }

@@ -1,0 +1,110 @@
+//! Many workers on one queue, a target that fails and hangs, and workers that are killed: every event comes to
+//! rest, and by the target's own journal each took effect once, except where a kill or a timeout explains more.
+//!
+//! 400 events here; `HOOKGATE_TEST_CROWD=full` makes it 10,000.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hookgate_harness::{Answer, Lottery, Upstream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::account::{Account, all_at_rest};
+use crate::crowd::is_full;
+use crate::deployment::{Deployment, Stores};
+use crate::gateway::Replica;
+use crate::provider;
+
+/// Calls that one worker has on their way.
+const CONCURRENCY: usize = 16;
+
+/// Deliveries under way at the same time while the queue is filled.
+const OPEN_MAX: usize = 64;
+
+/// One answer in ten is a failure, one in a hundred never comes.
+fn moody() -> Answer {
+    let chances = [(10, Answer::Status(500)), (1, Answer::Hang)];
+    let well = Answer::Slow(Duration::from_millis(20), 200);
+    Answer::Lottery(Lottery::new(20_261_130, &chances, well))
+}
+
+/// Puts numbered events into the queue.
+pub async fn fill(deployment: &Deployment, count: usize) {
+    let receiver = Arc::new(deployment.start("receive").await);
+    let (open, mut sending) = (Arc::new(Semaphore::new(OPEN_MAX)), JoinSet::new());
+    for number in 0..count {
+        let place = Arc::clone(&open)
+            .acquire_owned()
+            .await
+            .expect("the semaphore stays");
+        let receiver = Arc::clone(&receiver);
+        sending.spawn(async move {
+            let answer = receiver
+                .deliver(&provider::stripe(&format!("evt_{number}")))
+                .await;
+            assert!(answer.is_ok(false), "{answer:?}");
+            drop(place);
+        });
+    }
+    while let Some(sent) = sending.join_next().await {
+        sent.expect("every event is accepted");
+    }
+}
+
+/// Starts workers at the same instant.
+pub async fn workers(deployment: &Deployment, count: usize) -> Vec<Replica> {
+    join_all((0..count).map(|_| deployment.start("work"))).await
+}
+
+/// Waits until the target has been called so often, for as long as it is called at all.
+async fn calls(target: &Upstream, count: usize) {
+    for step in (0..count).step_by(250).chain([count]) {
+        target.wait_for(step).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_of_killed_workers_and_of_a_moody_target_all_come_to_rest_and_add_up() {
+    let count = if is_full() { 10_000 } else { 400 };
+    let target = Upstream::start().await;
+    target.answer(moody());
+    let deployment = Deployment::on(Stores::PostgresAlone).await.delivering_to(&target);
+    let deployment = deployment
+        .set("HOOKGATE_WORKER_LEASE", "4s")
+        .set("HOOKGATE_HANDLER_TIMEOUT", "1s")
+        .set("HOOKGATE_RETRY_BASE", "50ms")
+        .set("HOOKGATE_RETRY_MAX_ATTEMPTS", "3")
+        .set("HOOKGATE_TARGET_CONCURRENCY", &CONCURRENCY.to_string());
+    fill(&deployment, count).await;
+
+    let first = workers(&deployment, 4).await;
+    for (killed, share) in [(&first[0], 4), (&first[1], 2)] {
+        calls(&target, count / share).await;
+        killed.process().signal("KILL");
+        assert_eq!(killed.process().wait_exit().await, None, "a signal ended it");
+        let unfinished =
+            "SELECT CAST(count(*) AS text) FROM webhook_events WHERE state IN ('queued', 'running')";
+        assert_ne!(
+            deployment.sql(unfinished).await,
+            "0",
+            "it was killed in the middle"
+        );
+    }
+    let later = workers(&deployment, 2).await;
+    all_at_rest(&deployment, count).await;
+    for worker in first[2..].iter().chain(&later) {
+        assert_eq!(worker.stop().await, Some(0));
+    }
+
+    let account = Account::of(&deployment, &target).await;
+    println!("{account}");
+    assert_eq!((account.events, account.done + account.dead), (count, count));
+    assert!(
+        account.lost <= 2 * CONCURRENCY,
+        "only killed workers lose runs: {account}"
+    );
+    assert!(target.peak() <= 6 * CONCURRENCY, "{}", target.peak());
+    assert!(account.after_failures > 0, "{account}");
+}

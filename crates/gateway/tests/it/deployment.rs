@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hookgate_harness::{PATIENCE, PostgresServer, Proxy, RedisServer, Upstream};
 use hookgate_ledger::{Entry, Ledger, Limits, Operations, PostgresLedger, SqliteLedger, State};
+use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::embedded;
@@ -47,14 +49,22 @@ impl Stores {
     }
 }
 
+/// A lock that every writer waits for.
+pub enum Standstill {
+    Table { _held: PgConnection },
+    File { _held: SqliteConnection },
+}
+
 /// Settings for any number of replicas, and the ledger behind them.
+#[derive(Clone)]
 pub struct Deployment {
     settings: Vec<(String, String)>,
     keeper: Option<Keeper>,
-    _directory: Option<TempDir>,
+    _directory: Option<Arc<TempDir>>,
 }
 
 /// The database itself, past every replica and every proxy.
+#[derive(Clone)]
 struct Keeper {
     ledger: Arc<dyn Ledger>,
     desk: Arc<dyn Operations>,
@@ -91,7 +101,7 @@ impl Deployment {
 
     /// This database and this Redis, for tests that harm one of them.
     pub fn with_database(redis_url: &str, database: &str) -> Self {
-        let ledger = PostgresLedger::connect(&database.into(), Limits::default());
+        let ledger = PostgresLedger::connect(&database.into(), patient());
         let ledger = ledger.expect("the harness gives a URL of Postgres");
         Self::new(redis_url, database, Some(Keeper::of(ledger, database)), None)
     }
@@ -104,7 +114,7 @@ impl Deployment {
     fn embedded() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path: PathBuf = directory.path().join("hookgate.db");
-        let ledger = SqliteLedger::open(&path, Limits::default()).expect("a fresh directory can be written");
+        let ledger = SqliteLedger::open(&path, patient()).expect("a fresh directory can be written");
         let url = format!("sqlite://{}", path.display());
         let mut embedded = Self::new("", &url, Some(Keeper::of(ledger, &url)), Some(directory));
         embedded.settings.retain(|(name, _)| name != "REDIS_URL");
@@ -123,7 +133,7 @@ impl Deployment {
         Self {
             settings: settings.into(),
             keeper,
-            _directory: directory,
+            _directory: directory.map(Arc::new),
         }
     }
 
@@ -187,6 +197,21 @@ impl Deployment {
         }
     }
 
+    /// Holds up every writer until what is returned is dropped.
+    pub async fn hold(&self) -> Standstill {
+        if let Some(file) = self.file() {
+            let held = eventually("nobody writes", async || embedded::hold(file).await);
+            return Standstill::File { _held: held.await };
+        }
+        let mut held = PgConnection::connect(&self.keeper().url)
+            .await
+            .expect("the database can be reached");
+        held.execute("BEGIN; LOCK TABLE webhook_events IN SHARE ROW EXCLUSIVE MODE")
+            .await
+            .expect("the table can be locked");
+        Standstill::Table { _held: held }
+    }
+
     /// The database file, if it is one.
     pub fn file(&self) -> Option<&Path> {
         self.keeper().url.strip_prefix("sqlite://").map(Path::new)
@@ -223,5 +248,17 @@ impl Deployment {
             self.entry(event).await.filter(|entry| entry.state == state)
         })
         .await
+    }
+}
+
+/// Limits that a machine that is busy with tests does not reach.
+fn patient() -> Limits {
+    Limits {
+        append: PATIENCE,
+        pool_wait: PATIENCE,
+        lock: Duration::from_secs(10),
+        statement: Duration::from_secs(10),
+        search: Duration::from_secs(10),
+        ..Limits::default()
     }
 }

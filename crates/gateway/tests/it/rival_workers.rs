@@ -81,6 +81,7 @@ async fn what_stood_still_is_late(stores: Stores) {
     let deployment = with_queue(stores, &target, count).await;
     let deployment = deployment.set("HOOKGATE_WORKER_LEASE", "1s");
     let still = deployment.start("work").await;
+    let deployment = deployment.set("HOOKGATE_WORKER_LEASE", "30s");
     let taken = target.wait_for(CONCURRENCY).await;
     stand_still(&still, &deployment).await;
     let id = taken[0].id().and_then(|id| id.strip_prefix("stripe:"));

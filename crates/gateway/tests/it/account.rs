@@ -97,6 +97,12 @@ impl Account {
         account
     }
 
+    /// Runs that were lost while the target had heard of them. Others nobody ever had: a worker that leases events
+    /// and does not learn of it in time calls nobody, and they are free again when their leases end.
+    pub fn cut_off(&self) -> usize {
+        self.lost - self.unheard
+    }
+
     fn add(&mut self, story: &Story) {
         self.events += 1;
         self.done += usize::from(story.state == "done");

@@ -227,15 +227,6 @@ impl Deployment {
         entry.unwrap_or_else(|error| panic!("the row cannot be read within {PATIENCE:?}: {error}"))
     }
 
-    /// Runs a statement on the database, past the gateway; columns of a row are parted by `|`.
-    pub async fn sql(&self, sql: &str) -> String {
-        let url = self.setting("DATABASE_URL");
-        match url.strip_prefix("sqlite://") {
-            Some(path) => crate::embedded::sql(path.as_ref(), sql).await,
-            None => PostgresServer::shared().await.psql(url, sql),
-        }
-    }
-
     /// State and attempts of the event's row.
     pub async fn state(&self, event: &Signed) -> Option<(State, u32)> {
         let entry = self.entry(event).await?;

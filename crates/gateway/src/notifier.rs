@@ -203,3 +203,35 @@ impl Notifier {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hookgate_ledger::{Limits, SqliteLedger};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn notifier(directory: &tempfile::TempDir, quiet: Duration, deaths: &Arc<Notify>) -> Notifier {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let ledger = SqliteLedger::open(&directory.path().join("hookgate.db"), Limits::default());
+        let ledger = Arc::new(ledger.expect("a fresh directory can be written"));
+        let metrics = Arc::new(Metrics::new(std::iter::empty()).expect("names are unique"));
+        let url = "http://127.0.0.1:1".parse().expect("a URL");
+        Notifier::new(ledger, url, quiet, Arc::clone(deaths), metrics).expect("a client needs nothing")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_death_is_looked_for_when_its_burst_is_together_and_otherwise_now_and_then() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let deaths = Arc::<Notify>::default();
+        let notifier = notifier(&directory, Duration::from_secs(300), &deaths);
+        let begun = Instant::now();
+        for _ in 0..50 {
+            deaths.notify_one();
+        }
+        notifier.wait().await;
+        assert_eq!(begun.elapsed(), GATHER);
+        notifier.wait().await;
+        assert_eq!(begun.elapsed(), GATHER + LOOK_INTERVAL);
+    }
+}

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookgate_ledger::{DeliveryId, Elected, LedgerError, Retention, Swept, Upkeep};
+use hookgate_ledger::{DeliveryId, Elected, LedgerError, Retention, SweepPlace, Swept, Upkeep};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -103,10 +103,12 @@ impl Sweeper {
             more: true,
             ..Swept::default()
         };
+        let mut place = SweepPlace::default();
         let mut elected_at = Instant::now();
         while all.more {
             let begun = Instant::now();
-            let Some(step) = stop.run_until_cancelled(self.upkeep.sweep(self.retention)).await else {
+            let step = self.upkeep.sweep(self.retention, &mut place);
+            let Some(step) = stop.run_until_cancelled(step).await else {
                 return Ok(all);
             };
             self.add(&mut all, step?);

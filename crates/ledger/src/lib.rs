@@ -34,5 +34,5 @@ pub use operations::{
 pub use postgres::PostgresLedger;
 pub use records::{Appended, Begun, DeliveryId, Entry, NewEvent, Path, Queue, State, Stored, StoredHeaders};
 pub use sqlite::SqliteLedger;
-pub use upkeep::{Death, Deaths, Elected, Retention, Swept, Upkeep};
+pub use upkeep::{Death, Deaths, Elected, Retention, SweepPlace, Swept, Upkeep};
 pub use work::{Effects, Fetch, Job, Lane, Lease, OnFailure, OutboxRow, Outcome, Rescued, Settled, TriesMax};

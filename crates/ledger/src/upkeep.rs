@@ -47,6 +47,16 @@ pub struct Swept {
     pub more: bool,
 }
 
+/// Where a sweep is. Each begins at the oldest row, so nobody needs to keep it; to go on from it spares the
+/// database what stands in its indexes of the rows that were swept just before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SweepPlace {
+    /// When the body emptied last came to rest, microseconds since 1970.
+    pub(crate) bodies: i64,
+    /// When the row deleted last came to rest, by provider.
+    pub(crate) rows: BTreeMap<String, i64>,
+}
+
 /// Events that died, for an alert.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deaths {
@@ -94,8 +104,9 @@ pub trait Upkeep: Send + Sync + 'static {
 
     /// One small step of retention: empties the bodies of events finished long ago, then deletes rows finished
     /// very long ago. Never touches a row that is not finished, nor a dead letter. Any number may sweep at
-    /// once and be stopped anywhere: each step is committed by itself, and the next finds what is left.
-    async fn sweep(&self, retention: Retention) -> Result<Swept, LedgerError>;
+    /// once and be stopped anywhere: each step is committed by itself, and the next sweep finds what is left,
+    /// also what somebody held when this one passed by.
+    async fn sweep(&self, retention: Retention, place: &mut SweepPlace) -> Result<Swept, LedgerError>;
 
     /// Writes what this process counted in a minute, by source and name: the minute's counts so far. Written
     /// twice, or late, it says the same.

@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use super::store::Postgres;
 use super::sweep;
 use crate::columns::signed;
-use crate::sql::upkeep::{Candidacy, Counts, SourceDeaths, UpkeepDialect};
+use crate::sql::upkeep::{Age, Candidacy, Counts, SourceDeaths, UpkeepDialect};
 use crate::{Deaths, DeliveryId, Elected, UnixMicros};
 
 /// One statement, so that it needs no session of its own. A row that ran out is taken as it stands; of several
@@ -83,11 +83,11 @@ impl UpkeepDialect for Postgres {
         Ok(ours.rows_affected() == 1)
     }
 
-    async fn prune(conn: &mut PgConnection, age: Duration) -> sqlx::Result<u64> {
-        sweep::prune(conn, age).await
+    async fn prune(conn: &mut PgConnection, age: Duration, from: i64) -> sqlx::Result<Vec<i64>> {
+        sweep::prune(conn, age, from).await
     }
 
-    async fn delete(conn: &mut PgConnection, ages: &[(&'static str, Duration)]) -> sqlx::Result<u64> {
+    async fn delete(conn: &mut PgConnection, ages: &[Age]) -> sqlx::Result<Vec<(String, i64)>> {
         sweep::delete(conn, ages).await
     }
 

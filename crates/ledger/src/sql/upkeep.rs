@@ -8,7 +8,9 @@ use hookgate_webhook::Provider;
 
 use super::{Dialect, SqlLedger};
 use crate::columns::key;
-use crate::{Death, Deaths, DeliveryId, Elected, LedgerError, Retention, Swept, UnixMicros, Upkeep};
+use crate::{
+    Death, Deaths, DeliveryId, Elected, LedgerError, Retention, SweepPlace, Swept, UnixMicros, Upkeep,
+};
 
 /// Rows that one statement of a sweep touches: few enough that it holds locks, and writes to the log, for a few
 /// milliseconds only.
@@ -31,11 +33,13 @@ pub(crate) trait UpkeepDialect: Dialect {
         done_until: Option<UnixMicros>,
     ) -> sqlx::Result<bool>;
 
-    /// Empties at most [`SWEPT_AT_ONCE`] rows that came to rest longer ago than this.
-    async fn prune(conn: &mut Self::Connection, age: Duration) -> sqlx::Result<u64>;
+    /// Empties at most [`SWEPT_AT_ONCE`] rows that came to rest longer ago than this, but not before `from`.
+    /// Says when each came to rest.
+    async fn prune(conn: &mut Self::Connection, age: Duration, from: i64) -> sqlx::Result<Vec<i64>>;
 
-    /// Deletes at most [`SWEPT_AT_ONCE`] emptied rows of providers that are older than theirs may become.
-    async fn delete(conn: &mut Self::Connection, ages: &[(&'static str, Duration)]) -> sqlx::Result<u64>;
+    /// Deletes some emptied rows of each provider that are older than its may become. Says whose they were and
+    /// when each came to rest.
+    async fn delete(conn: &mut Self::Connection, ages: &[Age]) -> sqlx::Result<Vec<(String, i64)>>;
 
     /// Deletes some counts of minutes longer ago than this.
     async fn forget_minutes(conn: &mut Self::Connection, age: Duration) -> sqlx::Result<u64>;
@@ -70,12 +74,33 @@ pub(crate) struct SourceDeaths {
     deaths: i64,
 }
 
-/// How long emptied rows of each provider stay.
-fn ages(rows: Duration) -> Vec<(&'static str, Duration)> {
+/// How long emptied rows of a provider stay, and from where on they are looked through.
+pub(crate) struct Age {
+    pub(crate) provider: &'static str,
+    pub(crate) age: Duration,
+    /// Microseconds since 1970.
+    pub(crate) from: i64,
+}
+
+fn ages(rows: Duration, place: &SweepPlace) -> Vec<Age> {
     let known = Provider::ALL.iter().map(|provider| provider.knowledge());
     known
-        .map(|knowledge| (knowledge.name, rows.max(knowledge.resend_window)))
+        .map(|knowledge| Age {
+            provider: knowledge.name,
+            age: rows.max(knowledge.resend_window),
+            from: place.rows.get(knowledge.name).copied().unwrap_or_default(),
+        })
         .collect()
+}
+
+impl SweepPlace {
+    fn pass(&mut self, pruned: &[i64], deleted: &[(String, i64)]) {
+        self.bodies = pruned.iter().copied().fold(self.bodies, i64::max);
+        for (provider, at) in deleted {
+            let place = self.rows.entry(provider.clone()).or_default();
+            *place = (*place).max(*at);
+        }
+    }
 }
 
 fn summed(rows: Vec<SourceDeaths>) -> sqlx::Result<Deaths> {
@@ -139,24 +164,29 @@ where
 
     /// Three statements, each committed by itself. When a connection breaks, what the one before it did may go
     /// uncounted.
-    async fn sweep(&self, retention: Retention) -> Result<Swept, LedgerError> {
+    async fn sweep(&self, retention: Retention, place: &mut SweepPlace) -> Result<Swept, LedgerError> {
         let desk = &self.parts().desk;
         let pruned = desk
-            .run(&retention.bodies, |conn, &age| L::Dialect::prune(conn, age))
+            .run(&(retention.bodies, place.bodies), |conn, &(age, from)| {
+                L::Dialect::prune(conn, age, from)
+            })
             .await?;
         let deleted = desk
-            .run(&ages(retention.rows), |conn, ages| L::Dialect::delete(conn, ages))
+            .run(&ages(retention.rows, place), |conn, ages| {
+                L::Dialect::delete(conn, ages)
+            })
             .await?;
         let forgotten = desk
             .run(&retention.stats, |conn, &age| {
                 L::Dialect::forget_minutes(conn, age)
             })
             .await?;
-        let full = u64::from(SWEPT_AT_ONCE);
+        place.pass(&pruned, &deleted);
+        let full = SWEPT_AT_ONCE as usize;
         Ok(Swept {
-            pruned,
-            deleted,
-            more: pruned >= full || deleted >= full || forgotten >= full,
+            pruned: pruned.len() as u64,
+            deleted: deleted.len() as u64,
+            more: pruned.len() >= full || deleted.len() >= full || forgotten >= u64::from(SWEPT_AT_ONCE),
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::SqliteConnection;
 
 use crate::columns::milliseconds;
-use crate::sql::upkeep::SWEPT_AT_ONCE;
+use crate::sql::upkeep::{Age, SWEPT_AT_ONCE};
 
 const PRUNE: &str = "
     UPDATE webhook_events
@@ -14,9 +14,10 @@ const PRUNE: &str = "
     WHERE rowid IN (
         SELECT rowid FROM webhook_events INDEXED BY webhook_events_finished
         WHERE state IN ('done', 'discarded', 'twin') AND pruned_at IS NULL
-          AND processed_at < (SELECT now FROM clock) - $1
+          AND processed_at < (SELECT now FROM clock) - $1 AND processed_at >= $3 / 1000
         ORDER BY processed_at
-        LIMIT $2)";
+        LIMIT $2)
+    RETURNING processed_at * 1000";
 
 /// Attempts and content keys go with their event; what people did with it stays in the audit log.
 const DELETE: &str = "
@@ -24,9 +25,10 @@ const DELETE: &str = "
     WHERE rowid IN (
         SELECT rowid FROM webhook_events INDEXED BY webhook_events_pruned
         WHERE pruned_at IS NOT NULL AND provider = $1 AND state IN ('done', 'discarded', 'twin')
-          AND processed_at < (SELECT now FROM clock) - $2
+          AND processed_at < (SELECT now FROM clock) - $2 AND processed_at >= $4 / 1000
         ORDER BY processed_at
-        LIMIT $3)";
+        LIMIT $3)
+    RETURNING provider, processed_at * 1000";
 
 const FORGET_MINUTES: &str = "
     DELETE FROM stats_minute
@@ -36,31 +38,29 @@ const FORGET_MINUTES: &str = "
         ORDER BY minute
         LIMIT $2)";
 
-/// Empties rows that came to rest longer ago than `age`.
-pub(super) async fn prune(conn: &mut SqliteConnection, age: Duration) -> sqlx::Result<u64> {
-    let pruned = sqlx::query(PRUNE)
+/// Empties rows that came to rest longer ago than `age`, beginning at `from`.
+pub(super) async fn prune(conn: &mut SqliteConnection, age: Duration, from: i64) -> sqlx::Result<Vec<i64>> {
+    sqlx::query_scalar(PRUNE)
         .bind(milliseconds(age))
         .bind(SWEPT_AT_ONCE)
-        .execute(conn)
-        .await?;
-    Ok(pruned.rows_affected())
+        .bind(from)
+        .fetch_all(conn)
+        .await
 }
 
 /// Deletes emptied rows of each provider that came to rest longer ago than its age. A statement each, since
 /// the writer next in line should not wait for all of them.
-pub(super) async fn delete(
-    conn: &mut SqliteConnection,
-    ages: &[(&'static str, Duration)],
-) -> sqlx::Result<u64> {
-    let mut deleted = 0;
-    for &(provider, age) in ages {
-        let some = sqlx::query(DELETE)
-            .bind(provider)
-            .bind(milliseconds(age))
+pub(super) async fn delete(conn: &mut SqliteConnection, ages: &[Age]) -> sqlx::Result<Vec<(String, i64)>> {
+    let mut deleted = Vec::new();
+    for Age { provider, age, from } in ages {
+        let some: Vec<(String, i64)> = sqlx::query_as(DELETE)
+            .bind(*provider)
+            .bind(milliseconds(*age))
             .bind(SWEPT_AT_ONCE)
-            .execute(&mut *conn)
+            .bind(*from)
+            .fetch_all(&mut *conn)
             .await?;
-        deleted += some.rows_affected();
+        deleted.extend(some);
     }
     Ok(deleted)
 }

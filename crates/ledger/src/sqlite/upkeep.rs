@@ -8,7 +8,7 @@ use sqlx::{Connection, SqliteConnection};
 use super::store::Sqlite;
 use super::sweep;
 use crate::columns::{milliseconds, signed};
-use crate::sql::upkeep::{Candidacy, Counts, SourceDeaths, UpkeepDialect};
+use crate::sql::upkeep::{Age, Candidacy, Counts, SourceDeaths, UpkeepDialect};
 use crate::{Deaths, DeliveryId, Elected, UnixMicros};
 
 /// One statement that writes from its start: of several that ask at once the others find the row changed and
@@ -80,11 +80,11 @@ impl UpkeepDialect for Sqlite {
         Ok(ours.rows_affected() == 1)
     }
 
-    async fn prune(conn: &mut SqliteConnection, age: Duration) -> sqlx::Result<u64> {
-        sweep::prune(conn, age).await
+    async fn prune(conn: &mut SqliteConnection, age: Duration, from: i64) -> sqlx::Result<Vec<i64>> {
+        sweep::prune(conn, age, from).await
     }
 
-    async fn delete(conn: &mut SqliteConnection, ages: &[(&'static str, Duration)]) -> sqlx::Result<u64> {
+    async fn delete(conn: &mut SqliteConnection, ages: &[Age]) -> sqlx::Result<Vec<(String, i64)>> {
         sweep::delete(conn, ages).await
     }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hookgate_harness::PATIENCE;
-use hookgate_ledger::{Appended, Begun, DeliveryId, Queue, Retention, State, Swept, UnixMicros, Upkeep};
+use hookgate_ledger::{
+    Appended, Begun, DeliveryId, Queue, Retention, State, SweepPlace, Swept, UnixMicros, Upkeep,
+};
 
 use crate::database::Database;
 use crate::on_both;
@@ -67,9 +69,9 @@ async fn rows(db: &Database, provider: &str, prefix: &str, state: &str, days: u3
 
 /// Sweeps until nothing is left to do.
 async fn sweep_all(keeper: &dyn Upkeep, retention: Retention) -> Swept {
-    let mut all = Swept::default();
+    let (mut all, mut place) = (Swept::default(), SweepPlace::default());
     loop {
-        let step = keeper.sweep(retention).await.unwrap();
+        let step = keeper.sweep(retention, &mut place).await.unwrap();
         all.pruned += step.pruned;
         all.deleted += step.deleted;
         if !step.more {
@@ -325,7 +327,7 @@ async fn counts_of_minutes_long_past_are_forgotten(db: Database) {
 
 /// Somebody has a row open, perhaps to replay it: the sweep goes on without it and takes it the next time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_row_that_somebody_holds_is_left_for_the_next_step() {
+async fn a_row_that_somebody_holds_is_left_for_the_next_sweep() {
     let db = Database::postgres().await;
     db.ledger().await;
     rows(&db, "stripe", "body_", "done", 31, 3).await;

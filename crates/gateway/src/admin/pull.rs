@@ -363,3 +363,6 @@ pub(super) fn in_time(
     };
     text.map(|text| parse(text).ok_or_else(refuse)).transpose()
 }
+
+#[cfg(test)]
+mod tests;

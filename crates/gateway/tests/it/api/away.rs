@@ -65,6 +65,30 @@ async fn without_a_ledger_there_is_nothing_to_look_at_and_the_answer_says_so() {
 }
 
 #[tokio::test]
+async fn a_search_that_takes_too_long_says_to_narrow_it_and_harms_nothing_else() {
+    let server = PostgresServer::shared().await;
+    let database = server.create_database().await;
+    let deployment = Deployment::with_database("none", &database).set("HOOKGATE_ADMIN_TOKEN", ADMIN_TOKEN);
+    let replica = deployment.replica().await;
+    let api = Api::of(&replica);
+    assert!(replica.deliver(&provider::stripe("evt_1")).await.is_ok(false));
+    // A table so large that looking at it takes longer than any search may.
+    let slow = "ALTER TABLE webhook_events RENAME TO kept;
+        CREATE VIEW webhook_events AS SELECT kept.* FROM kept, (SELECT pg_sleep(3600)) AS long";
+    server.psql(&database, slow);
+    let answer = api.get("/v1/events?error=timeout").await;
+    problem(&answer, 422, "search_too_slow");
+    let detail = answer.json["detail"].as_str().expect("there is a detail");
+    assert!(detail.contains("narrow"), "{detail}");
+    server.psql(
+        &database,
+        "DROP VIEW webhook_events; ALTER TABLE kept RENAME TO webhook_events",
+    );
+    assert!(replica.deliver(&provider::stripe("evt_2")).await.is_ok(false));
+    assert_eq!(api.get("/v1/events/stripe/evt_2").await.status, 200);
+}
+
+#[tokio::test]
 async fn every_role_serves_the_api() {
     let database = PostgresServer::shared().await.create_database().await;
     let settings = [

@@ -262,13 +262,23 @@ async fn every_operation_of_the_document_is_there_and_answers_as_it_says() {
     assert!(questions.is_empty(), "the document lacks {:?}", questions.keys());
 }
 
+/// The text of every file beneath a folder.
+fn texts(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder is there");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => texts(&path),
+            false => vec![std::fs::read_to_string(&path).expect("a file of text")],
+        })
+        .collect()
+}
+
 /// Methods and paths that the code gives to the HTTP server, read from the code itself.
 fn routes_in_the_code() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/admin");
-    let files = std::fs::read_dir(folder).expect("the folder of the admin listener");
     let mut routes = BTreeSet::new();
-    for file in files {
-        let text = std::fs::read_to_string(file.expect("a file").path()).expect("a file of text");
+    for text in texts(&folder) {
         for method in [
             "get", "post", "put", "delete", "patch", "head", "options", "route",
         ] {

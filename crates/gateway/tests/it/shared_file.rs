@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_harness::{PATIENCE, Upstream};
-use hookgate_ledger::{Limits, Retention, SqliteLedger, Upkeep as _};
+use hookgate_ledger::{Limits, Retention, SqliteLedger, SweepPlace, Upkeep as _};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -45,9 +45,9 @@ async fn sweep(deployment: &Deployment, stop: CancellationToken) -> usize {
         rows: Duration::from_secs(7200),
         stats: Duration::from_secs(3600),
     };
-    let mut swept = 0;
+    let (mut swept, mut place) = (0, SweepPlace::default());
     while !stop.is_cancelled() {
-        swept += usize::from(keeper.sweep(retention).await.is_ok());
+        swept += usize::from(keeper.sweep(retention, &mut place).await.is_ok());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     swept

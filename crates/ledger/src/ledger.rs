@@ -103,6 +103,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// fail, or are queued where the provider never tries again.
     async fn rescue(&self, tries_max: &TriesMax) -> Result<Rescued, LedgerError>;
 
+    /// Writes down which targets there are, so that people can be told when they misspell one.
+    async fn introduce_targets(&self, names: &[String]) -> Result<(), LedgerError>;
+
     /// Writes down that a target is away, if nobody did yet, and says for how long it has been.
     async fn target_down(&self, target: &str) -> Result<Duration, LedgerError>;
 

@@ -326,7 +326,7 @@ pub trait Operations: Send + Sync + 'static {
     /// out.
     async fn change_many(&self, bulk: &Bulk, reason: &Reason) -> Result<BulkStep, LedgerError>;
 
-    /// Targets that are paused or were seen down, by name.
+    /// Targets that any worker has named, by name.
     async fn targets(&self) -> Result<Vec<TargetRecord>, LedgerError>;
 
     /// Pauses a target on all replicas, and writes it down. False if it was paused already.

@@ -59,6 +59,9 @@ pub(crate) trait Dialect: Herald {
     /// As [`Ledger::rescue`], but may leave some for the next time.
     async fn rescue(conn: &mut Self::Connection, tries_max: &TriesMax) -> sqlx::Result<Rescued>;
 
+    /// As [`Ledger::introduce_targets`].
+    async fn introduce_targets(conn: &mut Self::Connection, names: &[String]) -> sqlx::Result<()>;
+
     /// As [`Ledger::target_down`].
     async fn target_down(conn: &mut Self::Connection, target: &str) -> sqlx::Result<Duration>;
 
@@ -239,6 +242,13 @@ impl<L: SqlLedger> Ledger for L {
             rescued.freed += some.freed;
             rescued.dead += some.dead;
         }
+    }
+
+    async fn introduce_targets(&self, names: &[String]) -> Result<(), LedgerError> {
+        self.parts()
+            .writers
+            .run(&names, |conn, names| L::Dialect::introduce_targets(conn, names))
+            .await
     }
 
     async fn target_down(&self, target: &str) -> Result<Duration, LedgerError> {

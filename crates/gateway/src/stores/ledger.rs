@@ -168,6 +168,11 @@ impl GuardedLedger {
         self.guard(self.ledger.rescue(tries_max)).await
     }
 
+    /// Writes down which targets there are.
+    pub async fn introduce_targets(self: &Arc<Self>, names: &[String]) -> Result<(), LedgerError> {
+        self.guard(self.ledger.introduce_targets(names)).await
+    }
+
     /// Writes down that a target is away, and says for how long it has been.
     pub async fn target_down(self: &Arc<Self>, target: &str) -> Result<Duration, LedgerError> {
         self.guard(self.ledger.target_down(target)).await

@@ -21,7 +21,9 @@ const ROUNDS_PER_BURIAL: u32 = 60;
 impl Worker {
     /// Tends until `stop`.
     pub(super) async fn tend(self: Arc<Self>, stop: CancellationToken) {
+        let mut introduced = false;
         for round in 0_u32.. {
+            introduced = introduced || self.introduce().await;
             self.hear_pauses().await;
             if round % ROUNDS_PER_RESCUE == 0 {
                 self.rescue().await;
@@ -34,6 +36,12 @@ impl Worker {
                 return;
             }
         }
+    }
+
+    /// Tells everybody by which names our targets can be paused. False if nobody heard it.
+    async fn introduce(&self) -> bool {
+        let names: Vec<String> = self.gates.iter().map(|gate| gate.name().to_owned()).collect();
+        self.ledger.introduce_targets(&names).await.is_ok()
     }
 
     /// A ledger that is away keeps the last known pauses.

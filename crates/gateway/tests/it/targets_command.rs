@@ -16,6 +16,24 @@ async fn a_pause_is_listed_and_lifted_once() {
             (empty.code, &empty.json()["targets"]),
             (Some(0), &serde_json::json!([]))
         );
+        let misspelt = desk
+            .hookgate(&["targets", "pause", "biling", "--why", "they migrate"])
+            .await;
+        assert_eq!(
+            (misspelt.code, misspelt.error.contains("none yet")),
+            (Some(3), true),
+            "{misspelt:?}"
+        );
+        // As a worker does when it starts.
+        desk.run("INSERT INTO targets (name) VALUES ('billing')").await;
+        let misspelt = desk
+            .hookgate(&["targets", "pause", "biling", "--why", "they migrate"])
+            .await;
+        assert_eq!(
+            (misspelt.code, misspelt.error.contains("there are: billing")),
+            (Some(3), true),
+            "{misspelt:?}"
+        );
         let why = ["--why", "they migrate"];
         let pause = |verb| [&["targets", verb, "billing"][..], &why].concat();
         assert_eq!(desk.hookgate(&pause("pause")).await.text(), "billing is paused\n");

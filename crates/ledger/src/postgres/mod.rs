@@ -110,6 +110,10 @@ impl Dialect for Postgres {
         queue::rescue(conn, tries_max).await
     }
 
+    async fn introduce_targets(conn: &mut PgConnection, names: &[String]) -> sqlx::Result<()> {
+        targets::introduce(conn, names).await
+    }
+
     async fn target_down(conn: &mut PgConnection, target: &str) -> sqlx::Result<Duration> {
         targets::down(conn, target).await
     }

@@ -9,6 +9,11 @@ use crate::run::{HELD_MAX, TARGET_DOWN};
 /// Rows buried by one statement; few enough that it holds no lock for long.
 const BURIED_AT_ONCE: i64 = 500;
 
+/// In one order, so that workers that start together do not wait for each other in a circle.
+const INTRODUCE: &str = "
+    INSERT INTO targets (name) SELECT name FROM unnest($1::text[]) AS known (name) ORDER BY name
+    ON CONFLICT (name) DO NOTHING";
+
 const DOWN: &str = "
     INSERT INTO targets (name, down_since) VALUES ($1, now())
     ON CONFLICT (name) DO UPDATE SET down_since = COALESCE(targets.down_since, excluded.down_since)
@@ -40,6 +45,12 @@ const BURY: &str = "
     SET state = 'dead', processed_at = now(), last_error = $5 || COALESCE(last_error, 'it was not called')
     FROM held
     WHERE e.source = held.source AND e.event_id = held.event_id";
+
+/// Writes down that they are there.
+pub(super) async fn introduce(conn: &mut PgConnection, names: &[String]) -> sqlx::Result<()> {
+    sqlx::query(INTRODUCE).bind(names).execute(conn).await?;
+    Ok(())
+}
 
 /// Writes down that it is away, and says since how long.
 pub(super) async fn down(conn: &mut PgConnection, target: &str) -> sqlx::Result<Duration> {

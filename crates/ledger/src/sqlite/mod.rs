@@ -120,6 +120,10 @@ impl Dialect for Sqlite {
         queue::rescue(conn, tries_max).await
     }
 
+    async fn introduce_targets(conn: &mut SqliteConnection, names: &[String]) -> sqlx::Result<()> {
+        targets::introduce(conn, names).await
+    }
+
     async fn target_down(conn: &mut SqliteConnection, target: &str) -> sqlx::Result<Duration> {
         targets::down(conn, target).await
     }

@@ -14,6 +14,9 @@ use super::store::Sqlite;
 /// Rows buried by one statement; few enough that others get their turn soon.
 const BURIED_AT_ONCE: i64 = 500;
 
+const INTRODUCE: &str = "
+    INSERT INTO targets (name) SELECT value FROM json_each($1) WHERE true ON CONFLICT (name) DO NOTHING";
+
 const DOWN: &str = "
     INSERT INTO targets (name, down_since) VALUES ($1, (SELECT now FROM clock))
     ON CONFLICT (name) DO UPDATE SET down_since = COALESCE(down_since, excluded.down_since)
@@ -35,6 +38,15 @@ const BURY: &str = "
           AND EXISTS (SELECT 1 FROM targets
                       WHERE name = $1 AND paused_at IS NULL AND down_since < (SELECT now FROM clock) - $3)
         LIMIT $4)";
+
+/// Writes down that they are there.
+pub(super) async fn introduce(conn: &mut SqliteConnection, names: &[String]) -> sqlx::Result<()> {
+    sqlx::query(INTRODUCE)
+        .bind(serde_json::Value::from_iter(names.iter().map(String::as_str)).to_string())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
 
 /// Writes down that it is away, and says since how long.
 pub(super) async fn down(conn: &mut SqliteConnection, target: &str) -> sqlx::Result<Duration> {

@@ -12,6 +12,7 @@ use crate::sample::source;
 
 on_both!(
     a_pause_is_seen_until_it_is_lifted,
+    targets_that_workers_name_are_known_and_nothing_else_of_them_changes,
     of_pauses_at_once_one_is_made,
     a_pause_leaves_what_is_known_of_an_outage,
     pauses_are_written_down_with_their_target,
@@ -35,7 +36,31 @@ async fn a_pause_is_seen_until_it_is_lifted(db: Database) {
     assert!(pause.at > UnixMicros(1_700_000_000_000_000));
     assert!(desk.resume("billing", &reason("they are done")).await.unwrap());
     assert!(!desk.resume("billing", &reason("again")).await.unwrap());
-    assert!(desk.targets().await.unwrap().is_empty());
+    assert_eq!(desk.targets().await.unwrap()[0].paused, None);
+}
+
+async fn targets_that_workers_name_are_known_and_nothing_else_of_them_changes(db: Database) {
+    let (desk, ledger) = (db.desk().await, db.ledger().await);
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    ledger
+        .introduce_targets(&names(&["crm", "billing"]))
+        .await
+        .unwrap();
+    assert!(desk.pause("crm", &reason("they migrate")).await.unwrap());
+    ledger.target_down("crm").await.unwrap();
+    for _ in 0..2 {
+        ledger.introduce_targets(&names(&["mail", "crm"])).await.unwrap();
+    }
+    let targets = desk.targets().await.unwrap();
+    let known = targets.iter().map(|target| {
+        let state = (target.paused.is_some(), target.down_since.is_some());
+        (target.name.as_str(), state)
+    });
+    let quiet = (false, false);
+    assert_eq!(
+        known.collect::<Vec<_>>(),
+        [("billing", quiet), ("crm", (true, true)), ("mail", quiet)]
+    );
 }
 
 async fn of_pauses_at_once_one_is_made(db: Database) {

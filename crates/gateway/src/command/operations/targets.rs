@@ -1,6 +1,7 @@
 //! `hookgate targets`.
 
 use clap::{Args, Subcommand};
+use hookgate_ledger::TargetRecord;
 use serde::Serialize;
 
 use super::super::Failure;
@@ -11,7 +12,7 @@ use crate::view::TargetView;
 /// What to do with targets.
 #[derive(Debug, Subcommand)]
 pub enum Targets {
-    /// List targets that are paused or were seen down
+    /// List the targets that workers deliver to, with pauses and outages
     List(List),
     /// Deliver nothing to a target until it is resumed; its events wait
     Pause(One),
@@ -97,6 +98,10 @@ impl One {
     fn set(&self, paused: bool) -> Result<(), Failure> {
         let (name, reason) = (&self.name, self.signed.reason());
         let changed = self.desk.attend(async |ledger| {
+            let known = ledger.targets().await?;
+            if !known.iter().any(|target| target.name == *name) {
+                return Err(unknown(name, &known));
+            }
             Ok(match paused {
                 true => ledger.pause(name, &reason).await?,
                 false => ledger.resume(name, &reason).await?,
@@ -121,6 +126,20 @@ impl One {
             (false, false) => Err(Failure::refused(format!("{shown} was not paused"))),
         }
     }
+}
+
+/// To pause a name that nobody delivers to would hold back nothing.
+fn unknown(name: &str, known: &[TargetRecord]) -> Failure {
+    let names: Vec<_> = known.iter().map(|target| safe::text(&target.name)).collect();
+    Failure::nothing(format!(
+        "no worker has named a target {}; there are: {}",
+        safe::text(name),
+        if names.is_empty() {
+            "none yet".to_owned()
+        } else {
+            names.join(", ")
+        }
+    ))
 }
 
 fn name(text: &str) -> Result<String, String> {

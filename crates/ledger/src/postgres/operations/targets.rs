@@ -8,7 +8,6 @@ const TARGETS: &str = "
     SELECT name, (extract(epoch FROM paused_at) * 1000000)::bigint AS paused_at, paused_by, paused_why,
            (extract(epoch FROM down_since) * 1000000)::bigint AS down_since
     FROM targets
-    WHERE paused_at IS NOT NULL OR down_since IS NOT NULL
     ORDER BY name";
 
 const PAUSE: &str = "
@@ -34,7 +33,7 @@ const RESUME: &str = "
 
 const PROOF: &str = "SELECT EXISTS (SELECT FROM audit_log WHERE request = $1)";
 
-/// Those that are paused or were seen down.
+/// All that any worker has named.
 pub(super) async fn targets(conn: &mut PgConnection) -> sqlx::Result<Vec<TargetRow>> {
     sqlx::query_as(TARGETS).fetch_all(conn).await
 }

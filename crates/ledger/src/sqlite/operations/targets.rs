@@ -7,7 +7,6 @@ use crate::sql::operations::{PauseOrder, TargetRow};
 const TARGETS: &str = "
     SELECT name, paused_at * 1000 AS paused_at, paused_by, paused_why, down_since * 1000 AS down_since
     FROM targets
-    WHERE paused_at IS NOT NULL OR down_since IS NOT NULL
     ORDER BY name";
 
 const PAUSE: &str = "
@@ -27,7 +26,7 @@ const AUDIT: &str = "
 
 const PROOF: &str = "SELECT EXISTS (SELECT 1 FROM audit_log WHERE request = $1)";
 
-/// Those that are paused or were seen down.
+/// All that any worker has named.
 pub(super) async fn targets(conn: &mut SqliteConnection) -> sqlx::Result<Vec<TargetRow>> {
     sqlx::query_as(TARGETS).fetch_all(conn).await
 }

@@ -35,6 +35,10 @@ async fn an_emptied_event_is_still_a_duplicate_when_it_comes_again() {
     let deployment = Deployment::on(Stores::PostgresAlone).await;
     let database = deployment.setting("DATABASE_URL").to_owned();
     let replica = deployment.replica().await;
+    until("its own first sweep is over", async || {
+        replica.metric(LAST_SUCCESS).await > 0.0
+    })
+    .await;
     let (old, young) = (provider::fresh(), provider::fresh());
     assert!(replica.deliver(&old).await.is_ok(false));
     postgres.psql(&database, AGE);
@@ -126,15 +130,16 @@ async fn a_sweep_told_to_stop_gives_its_lease_back_and_says_that_there_is_more()
 #[tokio::test]
 async fn the_role_sweeps_at_once_and_stays() {
     let postgres = PostgresServer::shared().await;
-    let deployment = Deployment::on(Stores::PostgresAlone).await;
-    let database = deployment.setting("DATABASE_URL").to_owned();
-    let receiver = deployment.replica().await;
-    assert!(receiver.deliver(&provider::fresh()).await.is_ok(false));
-    postgres.psql(&database, AGE);
+    let database = postgres.create_database().await;
     let settings = [
         ("DATABASE_URL", database.as_str()),
+        ("REDIS_URL", "none"),
         ("STRIPE_WEBHOOK_SECRET", SECRET),
     ];
+    // A gateway with all roles would sweep at its start, too, and perhaps at the same moment.
+    let receiver = Replica::start("receive", &settings).await;
+    assert!(receiver.deliver(&provider::fresh()).await.is_ok(false));
+    postgres.psql(&database, AGE);
     let sweeper = Replica::start("sweep", &settings).await;
     assert_eq!(sweeper.public(), "", "a sweeper has no public listener");
     until("it has swept", async || sweeper.metric(LAST_SUCCESS).await > 0.0).await;
@@ -147,7 +152,8 @@ async fn the_role_sweeps_at_once_and_stays() {
 #[tokio::test]
 async fn a_gateway_with_all_roles_sweeps_too() {
     for stores in [Stores::PostgresAlone, Stores::Embedded] {
-        let replica = Deployment::on(stores).await.replica().await;
+        let deployment = Deployment::on(stores).await;
+        let replica = deployment.replica().await;
         until("it has swept", async || replica.metric(LAST_SUCCESS).await > 0.0).await;
     }
 }

@@ -201,6 +201,7 @@ impl Parts<'_> {
             tries_max: tries_max(self.config),
             concurrency: self.config.worker_concurrency,
             lease: self.config.worker_lease,
+            in_hand: AtomicUsize::new(0),
             freed,
             deaths: Arc::clone(self.deaths),
             metrics: Arc::clone(self.metrics),
@@ -226,7 +227,9 @@ impl Parts<'_> {
                 rate: config.rate,
             };
             let gate = Gate::new(&config.name, bounds, Arc::clone(freed), Instant::now());
-            self.metrics.target_up.with_label_values(&[&config.name]).set(1);
+            let labels = [config.name.as_str()];
+            self.metrics.target_up.with_label_values(&labels).set(1);
+            self.metrics.target_paused.with_label_values(&labels).set(0);
             gates.push(Arc::clone(&gate));
             gate
         });

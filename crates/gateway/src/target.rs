@@ -27,7 +27,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 /// Idle connections kept per target host.
 const IDLE_CONNECTIONS_MAX: usize = 64;
 
-/// Establishing a connection; less than any handler timeout in use.
+/// Longest time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// One delivery to a target.
@@ -105,7 +105,8 @@ impl Target {
     ) -> Result<Self, BadTarget> {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT.min(timeout))
+            // Less than the whole, so that a target that cannot be reached is told from one that does not answer.
+            .connect_timeout(CONNECT_TIMEOUT.min(timeout * 3 / 4))
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
             .no_proxy()
             .user_agent(concat!("hookgate/", env!("CARGO_PKG_VERSION")))

@@ -155,10 +155,12 @@ pub(super) fn read(reader: &Reader, dev: bool) -> Result<Vec<SourceConfig>, Wron
             tables.push((name, SourceTable::default()));
         }
     }
-    tables
+    let sources: Vec<_> = tables
         .into_iter()
         .map(|(name, table)| complete(reader, dev, name, table))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    target::distinct(&sources)?;
+    Ok(sources)
 }
 
 fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {

@@ -8,6 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::reader::{self, Reader, Wrong};
+use super::source::SourceConfig;
 use super::{http_url, setting};
 
 /// Name of the target that the global settings describe.
@@ -49,6 +50,26 @@ pub(super) struct Wanted<'a> {
 pub(super) fn check(reader: &Reader) -> Result<(), Wrong> {
     let _: usize = reader.value(&setting::TARGET_CONCURRENCY, reader::positive)?;
     reader.optional(&setting::TARGET_RATE, rate)?;
+    Ok(())
+}
+
+/// Refuses two addresses under one name: they would share their bounds, their breaker and their pause.
+pub(super) fn distinct(sources: &[SourceConfig]) -> Result<(), Wrong> {
+    let with_target =
+        |source: &'_ SourceConfig| source.target.clone().map(|target| (source.name.clone(), target));
+    let named: Vec<_> = sources.iter().filter_map(with_target).collect();
+    for (at, (source, target)) in named.iter().enumerate() {
+        let clash = named[..at].iter().find(|(_, other)| {
+            other.name == target.name && other.url.expose_secret() != target.url.expose_secret()
+        });
+        if let Some((other, _)) = clash {
+            return Err(Wrong::Combination(format!(
+                "sources {other} and {source} have targets of one name, {}, with different addresses: a target_url of \
+                 its own is named after its source, so call the source or the [targets.NAME] table otherwise",
+                target.name
+            )));
+        }
+    }
     Ok(())
 }
 

@@ -33,7 +33,7 @@ impl Worker {
             &self.metrics.handler_seconds.with_label_values(&[source]),
             started.elapsed(),
         );
-        self.learn(&place.route, &delivered).await;
+        self.learn(&place.route, &delivered);
         let outcome = judge(job, &place.route, delivered, rand::rng().random());
         // The next one may go while the ledger writes this one down.
         drop(place);
@@ -50,12 +50,11 @@ impl Worker {
         }
     }
 
-    /// Tells the gate how the target took it, and everybody if that is news.
-    async fn learn(&self, route: &Route, delivered: &Result<(), TargetFailure>) {
-        let gate = &route.gate;
-        let name = gate.name();
+    /// Tells the gate how the target took it. Other processes learn it from [`Worker::tend`].
+    fn learn(&self, route: &Route, delivered: &Result<(), TargetFailure>) {
+        let name = route.gate.name();
         let up = self.metrics.target_up.with_label_values(&[name]);
-        match gate.learn(seen(delivered), Instant::now()) {
+        match route.gate.learn(seen(delivered), Instant::now()) {
             None => {}
             Some(Turn::Down) => {
                 up.set(0);
@@ -63,15 +62,10 @@ impl Worker {
                     target.name = name,
                     "target {name} is not there; its events are held, at most 72 h each"
                 );
-                if let Ok(away_for) = self.ledger.target_down(name).await {
-                    gate.known_away_for(away_for, Instant::now());
-                }
             }
             Some(Turn::Up) => {
                 up.set(1);
                 tracing::info!(target.name = name, "target {name} answers");
-                // If this fails, the next worker to see it up says so.
-                let _ = self.ledger.target_up(name).await;
             }
         }
     }

@@ -80,13 +80,17 @@ struct State {
     asked_until: Option<Instant>,
     tokens: f64,
     filled_at: Instant,
+    /// By a person, or because it is not known yet whether by one.
     paused: bool,
     away_since: Option<Instant>,
     known_up: bool,
+    /// Whether it has answered since that was last asked.
+    answered: bool,
 }
 
 impl Gate {
-    /// An open gate. `freed` is told whenever a place becomes free.
+    /// A gate that lets nothing through before it is known whether a person has paused the target. `freed` is told
+    /// whenever a place becomes free.
     pub fn new(name: &str, bounds: Bounds, freed: Arc<Notify>, now: Instant) -> Arc<Self> {
         Arc::new(Self {
             name: name.to_owned(),
@@ -101,9 +105,10 @@ impl Gate {
                 asked_until: None,
                 tokens: bounds.burst(),
                 filled_at: now,
-                paused: false,
+                paused: true,
                 away_since: None,
                 known_up: false,
+                answered: false,
             }),
         })
     }
@@ -189,6 +194,22 @@ impl Gate {
             .map(|known| since.map_or(known, |since| known.min(since)));
     }
 
+    /// How many are on their way.
+    pub fn in_hand(&self) -> usize {
+        self.state().in_hand
+    }
+
+    /// Whether events go through, as far as it is the target's and people's to say.
+    pub fn is_open(&self) -> bool {
+        let state = self.state();
+        !state.paused && state.shut_until.is_none()
+    }
+
+    /// Whether it has answered since this was last asked.
+    pub fn take_answered(&self) -> bool {
+        std::mem::take(&mut self.state().answered)
+    }
+
     /// Whether it is away as far as this process knows.
     pub fn is_away(&self) -> bool {
         self.state().away_since.is_some()
@@ -237,6 +258,7 @@ impl State {
         self.shut_until = None;
         self.pause = PAUSE;
         self.away_since = None;
+        self.answered = true;
         (!std::mem::replace(&mut self.known_up, true)).then_some(Turn::Up)
     }
 

@@ -5,14 +5,16 @@
 mod backoff;
 mod delivery;
 mod gate;
+mod look;
 mod route;
 mod tending;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hookgate_ledger::{Fetch, Job, Lane, TriesMax};
+use hookgate_ledger::{Job, TriesMax};
 use hookgate_webhook::SourceName;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -35,9 +37,6 @@ const IDLE_INTERVAL: Duration = Duration::from_millis(200);
 /// instead of one.
 const FETCH_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Bodies fetched at once: one of the largest that a provider sends, or thousands of the common ones.
-const FETCH_BYTES_MAX: u64 = 32 << 20;
-
 /// Delivers events of the inbox.
 pub struct Worker {
     /// Where events are leased and settled.
@@ -52,6 +51,8 @@ pub struct Worker {
     pub concurrency: usize,
     /// How long the ledger keeps an event for us without hearing of it.
     pub lease: Duration,
+    /// Events in hand, from their lease to their settlement.
+    pub in_hand: AtomicUsize,
     /// Told whenever a place becomes free.
     pub freed: Arc<Notify>,
     /// Told whenever an event has died.
@@ -60,18 +61,13 @@ pub struct Worker {
     pub metrics: Arc<Metrics>,
 }
 
-/// The events in hand.
-type InHand = JoinSet<()>;
-
-/// What a look found.
+/// Which lanes a look is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// As many events as there was room for somewhere: there may be more.
-    Full,
-    /// All that was due.
-    Some,
-    /// Nothing was asked, since there was no room.
-    NoRoom,
+enum Scope {
+    /// All of them.
+    All,
+    /// Those that had more than there was room for.
+    Hungry,
 }
 
 impl Worker {
@@ -82,118 +78,78 @@ impl Worker {
     }
 
     async fn deliver(self: Arc<Self>, stop: CancellationToken) {
-        let mut in_hand = InHand::new();
+        let mut tasks = JoinSet::new();
         let mut news = self.ledger.arrivals();
-        // Whether more than fitted was due when there was last room to look.
-        let mut more = false;
+        let mut hungry = HashSet::new();
+        let mut scope = Scope::All;
+        let mut all_at = Instant::now();
         while !stop.is_cancelled() {
-            news.mark_unchanged();
             let looked_at = Instant::now();
-            let found = self.run_once(&mut in_hand).await;
-            more = found == Found::Full || (more && found == Found::NoRoom);
-            match found {
-                Found::Full => {}
-                Found::Some => drop(stop.run_until_cancelled(self.pause(looked_at, &mut news)).await),
-                Found::NoRoom => drop(stop.run_until_cancelled(self.await_room(more, &mut news)).await),
+            if scope == Scope::All {
+                news.mark_unchanged();
+                all_at = looked_at;
             }
-            while in_hand.try_join_next().is_some() {}
+            let full = self.run_once(&mut tasks, &mut hungry, scope).await;
+            while tasks.try_join_next().is_some() {}
+            // A lane that is full again and again must not keep us from the others.
+            let overdue = looked_at >= all_at + IDLE_INTERVAL || news.has_changed().unwrap_or_default();
+            scope = match full {
+                true if overdue => Scope::All,
+                true => Scope::Hungry,
+                false => {
+                    let waiting = self.wait(!hungry.is_empty(), looked_at, all_at, &mut news);
+                    stop.run_until_cancelled(waiting).await.unwrap_or(Scope::All)
+                }
+            };
         }
-        while in_hand.join_next().await.is_some() {}
+        while tasks.join_next().await.is_some() {}
     }
 
-    /// Leases what there is room for, and starts it.
-    pub async fn run_once(self: &Arc<Self>, in_hand: &mut InHand) -> Found {
-        let limit = self.concurrency - in_hand.len();
-        let lanes = self.lanes(limit, Instant::now());
-        // A quarter at a time at least, as with each gate.
-        if lanes.is_empty() || limit < self.concurrency.div_ceil(4) {
-            return Found::NoRoom;
+    /// Waits until there may be something to do, and says where.
+    async fn wait(
+        &self,
+        hungry: bool,
+        looked_at: Instant,
+        all_at: Instant,
+        news: &mut watch::Receiver<u64>,
+    ) -> Scope {
+        let now = Instant::now();
+        let opens_at = self.gates.iter().filter_map(|gate| gate.opens_at(now)).min();
+        let again_at = opens_at.into_iter().fold(all_at + IDLE_INTERVAL, Instant::min);
+        tokio::select! {
+            () = tokio::time::sleep_until(again_at) => Scope::All,
+            () = self.freed.notified(), if hungry => Scope::Hungry,
+            // News cannot end: the ledger outlives its workers.
+            _ = news.changed() => {
+                tokio::time::sleep_until(looked_at + FETCH_INTERVAL).await;
+                Scope::All
+            }
         }
-        let want = Fetch {
-            lanes,
-            limit: u32::try_from(limit).unwrap_or(u32::MAX),
-            bytes_max: FETCH_BYTES_MAX,
-            lease: self.lease,
-        };
-        let jobs = self.ledger.fetch(want.clone()).await.unwrap_or_else(|error| {
-            tracing::debug!(%error, "nothing was fetched");
-            Vec::new()
-        });
-        let found = fullness(&want, &jobs);
-        for job in jobs {
-            self.start(in_hand, job);
-        }
-        found
     }
 
-    /// Each source that may go on, with the room that it and its target have.
-    fn lanes(&self, limit: usize, now: Instant) -> Vec<Lane> {
-        let rooms: Vec<usize> = self.gates.iter().map(|gate| gate.room(now).min(limit)).collect();
-        let lane = |route: &Arc<Route>| {
-            let pool = self
-                .gates
-                .iter()
-                .position(|gate| Arc::ptr_eq(gate, &route.gate))?;
-            let room = route.room().min(rooms[pool]);
-            (room > 0).then(|| Lane {
-                source: route.source.clone(),
-                room: u32::try_from(room).unwrap_or(u32::MAX),
-                pool: u32::try_from(pool).unwrap_or(u32::MAX),
-                pool_room: u32::try_from(rooms[pool]).unwrap_or(u32::MAX),
-            })
-        };
-        self.routes.values().filter_map(lane).collect()
-    }
-
-    fn start(self: &Arc<Self>, in_hand: &mut InHand, job: Job) {
+    fn start(self: &Arc<Self>, tasks: &mut JoinSet<()>, job: Job) {
         // It was asked for by name, so it is here; if not, its lease ends and another worker has it.
         let Some(route) = self.routes.get(&job.lease.key.source) else {
             return;
         };
-        let (worker, place) = (Arc::clone(self), route.enter());
-        in_hand.spawn(async move { worker.work(&job, place).await });
-    }
-
-    /// Nothing more was due. Waits for news, or until it is time to look without any.
-    async fn pause(&self, looked_at: Instant, news: &mut watch::Receiver<u64>) {
-        tokio::time::sleep_until(looked_at + FETCH_INTERVAL).await;
-        let again_at = self.opens_at().min(looked_at + IDLE_INTERVAL);
-        // News cannot end: the ledger outlives its workers.
-        let _ = tokio::time::timeout_at(again_at, news.changed()).await;
-    }
-
-    /// Waits for a place; if nothing was known to be due, news are as good.
-    async fn await_room(&self, more: bool, news: &mut watch::Receiver<u64>) {
-        tokio::select! {
-            () = tokio::time::sleep_until(self.opens_at()) => {}
-            () = self.freed.notified(), if more => {}
-            _ = news.changed(), if !more => {}
-        }
-    }
-
-    /// When time alone may have made room, or something due; not long from now.
-    fn opens_at(&self) -> Instant {
-        let now = Instant::now();
-        let gates = self.gates.iter().filter_map(|gate| gate.opens_at(now));
-        gates.fold(now + IDLE_INTERVAL, Instant::min)
+        let (hand, place) = (Hand::take(self), route.enter());
+        tasks.spawn(async move { hand.0.work(&job, place).await });
     }
 }
 
-/// Whether some bound was reached, so that there may be more.
-fn fullness(want: &Fetch, jobs: &[Job]) -> Found {
-    let pool = |source: &SourceName| want.lanes.iter().find(|lane| lane.source == *source);
-    let full = want.lanes.iter().any(|lane| {
-        let of_source = jobs.iter().filter(|job| job.lease.key.source == lane.source);
-        let of_pool = jobs
-            .iter()
-            .filter(|job| pool(&job.lease.key.source).is_some_and(|other| other.pool == lane.pool));
-        of_source.count() >= lane.room as usize || of_pool.count() >= lane.pool_room as usize
-    });
-    let bytes: usize = jobs.iter().map(|job| job.body.len()).sum();
-    // A body that did not fit was not fetched, and is not known; one takes at most about half.
-    let heavy = bytes as u64 >= want.bytes_max / 2;
-    match full || heavy || jobs.len() >= want.limit as usize {
-        true => Found::Full,
-        false => Found::Some,
+/// An event in hand, from its lease to its settlement; let go when dropped.
+struct Hand(Arc<Worker>);
+
+impl Hand {
+    fn take(worker: &Arc<Worker>) -> Self {
+        worker.in_hand.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(worker))
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        self.0.in_hand.fetch_sub(1, Ordering::Relaxed);
+        self.0.freed.notify_one();
     }
 }

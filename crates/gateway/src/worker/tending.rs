@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_webhook::SourceName;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Worker;
@@ -25,6 +26,7 @@ impl Worker {
         for round in 0_u32.. {
             introduced = introduced || self.introduce().await;
             self.hear_pauses().await;
+            self.tell_outages().await;
             if round % ROUNDS_PER_RESCUE == 0 {
                 self.rescue().await;
             }
@@ -52,15 +54,30 @@ impl Worker {
         for gate in &self.gates {
             let name = gate.name();
             let is_paused = paused.iter().any(|paused| paused == name);
-            if gate.set_paused(is_paused) {
+            let gauge = self.metrics.target_paused.with_label_values(&[name]);
+            // That a target is not paused is no news to a worker that has just started.
+            if gate.set_paused(is_paused) && (is_paused || gauge.get() == 1) {
                 tracing::warn!(
                     target.name = name,
                     paused = is_paused,
                     "target {name}: paused = {is_paused}"
                 );
             }
-            let gauge = self.metrics.target_paused.with_label_values(&[name]);
             gauge.set(i64::from(is_paused));
+        }
+    }
+
+    /// Tells everybody which targets are away, and which are not, as long as that is so: whoever said otherwise may
+    /// be gone. What cannot be told now is told in the next round.
+    async fn tell_outages(&self) {
+        for gate in &self.gates {
+            if gate.is_away() {
+                if let Ok(away_for) = self.ledger.target_down(gate.name()).await {
+                    gate.known_away_for(away_for, Instant::now());
+                }
+            } else if gate.take_answered() {
+                let _ = self.ledger.target_up(gate.name()).await;
+            }
         }
     }
 

@@ -62,6 +62,11 @@ async fn what_is_wrong_with_a_target_is_said_in_one_sentence_that_keeps_its_secr
             "[targets.crm]\nurl = 'http://x'\n[sources.stripe]\ntarget = 'crm'\ntarget_secret = 'canary'",
             "[targets.crm]",
         ),
+        (
+            "[targets.stripe]\nurl = 'http://x'\n[sources.stripe]\ntarget_url = 'http://canary'\n\
+             [sources.github]\nsecrets = ['canary']\ntarget = 'stripe'",
+            "call the source or the [targets.NAME] table otherwise",
+        ),
         ("[sources.stripe]\nconcurrency = 0", "concurrency"),
         ("[sources.stripe]\nretry_max_attempts = 0", "retry_max_attempts"),
         ("[sources.stripe]\nretry_base = 'soon'", "retry_base"),

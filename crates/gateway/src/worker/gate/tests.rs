@@ -6,10 +6,10 @@ const MISS: Seen = Seen::Missing { asked: None };
 
 fn gate(concurrency: usize, rate: Option<f64>) -> (Arc<Gate>, Instant) {
     let now = Instant::now();
-    (
-        Gate::new("crm", Bounds { concurrency, rate }, Arc::default(), now),
-        now,
-    )
+    let gate = Gate::new("crm", Bounds { concurrency, rate }, Arc::default(), now);
+    assert_eq!(gate.room(now), 0, "nobody has heard yet whether it is paused");
+    assert!(gate.set_paused(false));
+    (gate, now)
 }
 
 fn after(now: Instant, seconds: f64) -> Instant {

@@ -14,8 +14,8 @@ use crate::sessions::Store;
 const CHANNEL: &str = "hookgate_events";
 
 /// A message is a transaction of its own. That it survives a crash is of no use, so it does not wait for the
-/// disk.
-const TELL: &str = "SELECT set_config('synchronous_commit', 'off', false), pg_notify($1, '')";
+/// disk. Only this transaction does not: behind a pooler the same session may be lent to one that appends.
+const TELL: &str = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')";
 
 /// After so long a silence the connection is asked whether it lives: one that was cut off says nothing either.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
@@ -68,5 +68,29 @@ async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) -> Result<T, 
     match timeout(ANSWER_TIMEOUT, answer).await {
         Ok(answer) => answer.map_err(|error| Postgres::judge(&error)),
         Err(_) => Err(Fault::Broken("the database did not answer in time".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hookgate_harness::PostgresServer;
+    use sqlx::Connection;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_session_that_told_waits_for_the_disk_again() {
+        let server = PostgresServer::shared().await;
+        let url = server.create_database().await;
+        let mut conn = PgConnection::connect(&url).await.unwrap();
+        let mut listener = PgListener::connect(&url).await.unwrap();
+        listener.listen(CHANNEL).await.unwrap();
+        Postgres::tell(&mut conn).await.unwrap();
+        assert_eq!(listener.recv().await.unwrap().channel(), CHANNEL);
+        let waits: String = sqlx::query_scalar("SELECT current_setting('synchronous_commit')")
+            .fetch_one(&mut conn)
+            .await
+            .unwrap();
+        assert_eq!(waits, "on");
     }
 }

@@ -9,13 +9,13 @@ use sqlx::SqliteConnection;
 use crate::rows::{COUNT_MAX, DEPTH, Seen, by_state};
 use crate::{Entry, State};
 
-const ENTRY: &str = "
+pub(super) const ENTRY: &str = "
     SELECT state, attempts, last_error, state = 'running' AND lease_until < (SELECT now FROM clock) AS lease_ended
     FROM webhook_events
     WHERE source = $1 AND event_id = $2";
 
 /// The head of each lane: a jump from source to source instead of a walk over all that waits.
-const OLDEST: &str = "
+pub(super) const OLDEST: &str = "
     WITH RECURSIVE lane (source) AS (
         SELECT min(source) FROM webhook_events WHERE state IN ('queued', 'parked')
         UNION ALL

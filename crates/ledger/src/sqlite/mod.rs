@@ -12,6 +12,8 @@ mod forward;
 mod look;
 mod migrate;
 mod operations;
+#[cfg(test)]
+mod plans;
 mod queue;
 mod settle;
 mod store;

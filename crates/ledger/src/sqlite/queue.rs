@@ -13,7 +13,7 @@ use crate::{Fetch, Job, Lane, Lease, Rescued, Settled, TriesMax};
 /// One statement that writes from its start, so no two workers take one row. The length of a body is known
 /// without reading it. Every row gets an owner of its own. What stands for `{due}` is written by [`due`]; how
 /// the rows are mixed is told beside the twin of this statement for Postgres.
-const FETCH: &str = "
+pub(super) const FETCH: &str = "
     WITH lanes AS (
         SELECT value ->> 0 AS source, value ->> 1 AS room, value ->> 2 AS pool, value ->> 3 AS pool_room
         FROM json_each($1)
@@ -52,19 +52,19 @@ const DUE: &str = "
             ORDER BY next_attempt_at
             LIMIT $1 ->> '$[{lane}][1]')";
 
-const HEARTBEAT: &str = "
+pub(super) const HEARTBEAT: &str = "
     UPDATE webhook_events
     SET lease_until = max(lease_until, (SELECT now FROM clock) + $4)
     WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
 
-const LOST: &str = "
+pub(super) const LOST: &str = "
     INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
     SELECT source, event_id, generation, attempts, lease_owner, leased_at, 'lost', $2
     FROM webhook_events WHERE state = 'running' AND lease_until < $1";
 
 /// A forward fails, whatever its tries: the provider's next try must run, and not be told that the event is
 /// dealt with. Where no try will come, it becomes the workers'.
-const RESCUE: &str = "
+pub(super) const RESCUE: &str = "
     UPDATE webhook_events
     SET state = CASE WHEN path = 'forward' AND provider NOT IN (SELECT value FROM json_each($4)) THEN 'failed'
                      WHEN path = 'inbox' AND tries >= COALESCE($5 -> source, $3) THEN 'dead'
@@ -98,7 +98,7 @@ pub(super) async fn fetch(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Re
 }
 
 /// Both ends of so many lanes.
-fn due(lanes: usize) -> String {
+pub(super) fn due(lanes: usize) -> String {
     let ends = (0..lanes).flat_map(|lane| ["0", "1"].map(|again| (lane, again)));
     let parts = ends.map(|(lane, again)| DUE.replace("{lane}", &lane.to_string()).replace("{again}", again));
     parts.collect::<Vec<_>>().join(

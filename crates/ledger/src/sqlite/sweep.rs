@@ -8,7 +8,7 @@ use sqlx::SqliteConnection;
 use crate::columns::milliseconds;
 use crate::sql::upkeep::{Age, SWEPT_AT_ONCE};
 
-const PRUNE: &str = "
+pub(super) const PRUNE: &str = "
     UPDATE webhook_events
     SET body = x'', headers = '[]', pruned_at = (SELECT now FROM clock)
     WHERE rowid IN (
@@ -20,7 +20,7 @@ const PRUNE: &str = "
     RETURNING processed_at * 1000";
 
 /// Attempts and content keys go with their event; what people did with it stays in the audit log.
-const DELETE: &str = "
+pub(super) const DELETE: &str = "
     DELETE FROM webhook_events
     WHERE rowid IN (
         SELECT rowid FROM webhook_events INDEXED BY webhook_events_pruned
@@ -30,7 +30,7 @@ const DELETE: &str = "
         LIMIT $3)
     RETURNING provider, processed_at * 1000";
 
-const FORGET_MINUTES: &str = "
+pub(super) const FORGET_MINUTES: &str = "
     DELETE FROM stats_minute
     WHERE (minute, source, name, replica) IN (
         SELECT minute, source, name, replica FROM stats_minute

@@ -5,14 +5,14 @@ use std::time::Duration;
 use sqlx::SqliteConnection;
 
 use crate::bell::Herald;
-use crate::columns::milliseconds;
+use crate::columns::{milliseconds, signed};
 use crate::fault::Fault;
 use crate::run::{HELD_MAX, TARGET_DOWN};
 
 use super::store::Sqlite;
 
-/// Rows buried by one statement; few enough that others get their turn soon.
-const BURIED_AT_ONCE: i64 = 500;
+/// Rows buried by one call; few enough that others get their turn soon.
+const BURIED_AT_ONCE: u64 = 500;
 
 const INTRODUCE: &str = "
     INSERT INTO targets (name) SELECT value FROM json_each($1) WHERE true ON CONFLICT (name) DO NOTHING";
@@ -26,18 +26,25 @@ const UP: &str = "UPDATE targets SET down_since = NULL WHERE name = $1 AND down_
 
 const PAUSED: &str = "SELECT name FROM targets WHERE paused_at IS NOT NULL ORDER BY name";
 
-/// Nobody could try these, so there is no run to write down. Those of a paused target wait for whoever paused it.
-const BURY: &str = "
+/// Whether anything can be held for too long for its sake. A target that a person paused waits for that person.
+pub(super) const LONG_AWAY: &str = "
+    SELECT EXISTS (SELECT 1 FROM targets
+                   WHERE name = $1 AND paused_at IS NULL AND down_since < (SELECT now FROM clock) - $2)";
+
+/// One end of one lane, as a fetch reads it, and the target first: it may have come back meanwhile. Nobody
+/// could try these, so there is no run to write down.
+pub(super) const BURY: &str = "
     UPDATE webhook_events
     SET state = 'dead', processed_at = (SELECT now FROM clock),
-        last_error = $5 || COALESCE(last_error, 'it was not called')
+        last_error = $6 || COALESCE(last_error, 'it was not called')
     WHERE rowid IN (
-        SELECT rowid FROM webhook_events
-        WHERE state = 'queued' AND source IN (SELECT value FROM json_each($2))
-          AND next_attempt_at < (SELECT now FROM clock) - $3
-          AND EXISTS (SELECT 1 FROM targets
-                      WHERE name = $1 AND paused_at IS NULL AND down_since < (SELECT now FROM clock) - $3)
-        LIMIT $4)";
+        SELECT e.rowid FROM targets AS t CROSS JOIN webhook_events AS e INDEXED BY webhook_events_lanes
+        WHERE t.name = $1 AND t.paused_at IS NULL AND t.down_since < (SELECT now FROM clock) - $2
+          AND e.source = $3 AND (e.attempts > 0 OR e.generation > 0) = $4
+          AND e.state IN ('queued', 'parked') AND e.next_attempt_at < (SELECT now FROM clock) - $2
+          AND e.state = 'queued'
+        ORDER BY e.next_attempt_at
+        LIMIT $5)";
 
 /// Writes down that they are there.
 pub(super) async fn introduce(conn: &mut SqliteConnection, names: &[String]) -> sqlx::Result<()> {
@@ -65,13 +72,41 @@ pub(super) async fn paused(conn: &mut SqliteConnection) -> sqlx::Result<Vec<Stri
     sqlx::query_scalar(PAUSED).fetch_all(conn).await
 }
 
-/// Buries what was held for too long without a try.
+/// Buries what was held for too long without a try. Each end of a lane is buried by itself; the file is not
+/// locked to find that the target is there.
 pub(super) async fn bury(conn: &mut SqliteConnection, target: &str, sources: &[&str]) -> sqlx::Result<u64> {
+    let long_away: bool = sqlx::query_scalar(LONG_AWAY)
+        .bind(target)
+        .bind(milliseconds(HELD_MAX))
+        .fetch_one(&mut *conn)
+        .await?;
+    let mut buried = 0;
+    let ends = sources
+        .iter()
+        .flat_map(|source| [(source, false), (source, true)]);
+    for (source, again) in ends.filter(|_| long_away) {
+        let left = BURIED_AT_ONCE.saturating_sub(buried);
+        if left > 0 {
+            buried += bury_end(conn, target, source, again, left).await?;
+        }
+    }
+    Ok(buried)
+}
+
+/// Buries at most `left` events at one end of a lane.
+async fn bury_end(
+    conn: &mut SqliteConnection,
+    target: &str,
+    source: &str,
+    again: bool,
+    left: u64,
+) -> sqlx::Result<u64> {
     let buried = sqlx::query(BURY)
         .bind(target)
-        .bind(serde_json::Value::from_iter(sources.iter().copied()).to_string())
         .bind(milliseconds(HELD_MAX))
-        .bind(BURIED_AT_ONCE)
+        .bind(source)
+        .bind(again)
+        .bind(signed(left))
         .bind(TARGET_DOWN)
         .execute(conn)
         .await?;

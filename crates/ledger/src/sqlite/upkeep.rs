@@ -37,7 +37,7 @@ const RECORD: &str = "
     VALUES ($1 / 1000, $2, $3, $4, $5)
     ON CONFLICT (minute, source, name, replica) DO UPDATE SET count = max(count, excluded.count)";
 
-const DEATHS: &str = "
+pub(super) const DEATHS: &str = "
     SELECT source, event_id, last_error, died_at, deaths FROM (
         SELECT source, event_id, last_error, processed_at * 1000 AS died_at,
                count(*) OVER (PARTITION BY source) AS deaths,

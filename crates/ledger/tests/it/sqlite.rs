@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use hookgate_ledger::{Appended, LedgerError, Limits, Queue, SqliteLedger};
+use hookgate_ledger::{Appended, Bulk, Change, Filter, LedgerError, Limits, Queue, SqliteLedger};
 
+use crate::change::reason;
 use crate::database::Database;
 use crate::sample::event;
 
@@ -89,4 +90,37 @@ async fn several_holders_of_one_file_accept_each_event_once() {
         .filter(|found| matches!(found, Ok(Appended::Accepted)))
         .count();
     assert_eq!(accepted, 50);
+}
+
+/// Appends wait for whoever writes, so a change writes only when it knows what.
+#[tokio::test]
+async fn a_bulk_change_searches_without_keeping_others_from_writing() {
+    let db = Database::sqlite();
+    let ledger = db.ledger().await;
+    let _ = ledger
+        .append(event("evt_1"), Queue::Finished("no_consumer"))
+        .await
+        .unwrap();
+    let desk = db.desk().await;
+    let standstill = db.standstill().await;
+    let mut bulk = Bulk {
+        change: Change::Replay,
+        filter: Filter {
+            event_type: Some("no.such.type".into()),
+            ..Filter::default()
+        },
+        after: None,
+        limit: 10,
+        dry_run: false,
+        first_in: Duration::ZERO,
+        spacing: Duration::ZERO,
+    };
+    let none = desk.change_many(&bulk, &reason("mended")).await.unwrap();
+    assert_eq!(none.events, 0, "found while another one writes");
+    standstill.end().await;
+    bulk.filter = Filter::default();
+    assert_eq!(
+        desk.change_many(&bulk, &reason("mended")).await.unwrap().events,
+        1
+    );
 }

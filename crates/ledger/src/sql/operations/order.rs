@@ -36,7 +36,7 @@ impl<'a> Order<'a> {
     }
 
     /// To the next events of a bulk change.
-    pub(super) fn many(bulk: &Bulk, limit: u32, reason: &'a Reason) -> Self {
+    pub(crate) fn many(bulk: &Bulk, limit: u32, reason: &'a Reason) -> Self {
         let mut order = Self::of(bulk.change, bulk.filter.clone(), reason);
         order.selection.after.clone_from(&bulk.after);
         order.selection.limit = limit;

@@ -1,5 +1,6 @@
-//! Changing events: one transaction chooses them, changes each and writes it down. Within it nobody else
-//! writes, so who comes second finds the events in another state.
+//! Changing events: a reading chooses them, and one transaction changes each and writes it down. Appends wait
+//! for the transaction, so nothing is searched within it; what came to another state since the reading shows
+//! when it is changed by its key, and then all are chosen anew.
 
 use hookgate_webhook::EventKey;
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
@@ -14,7 +15,7 @@ const REPLAY: &str = "
     SET state = 'queued', path = 'inbox', generation = generation + 1, attempts = 0, tries = 0,
         deadline_at = NULL, processed_at = NULL, last_error = NULL,
         next_attempt_at = $3 + $4
-    WHERE source = $1 AND event_id = $2
+    WHERE source = $1 AND event_id = $2 AND state = $5 AND generation = $6 AND (pruned_at IS NULL OR NOT $7)
     RETURNING generation";
 
 /// Attempts go on rising, since targets compare them; the reason of the death stays until there is another.
@@ -22,13 +23,13 @@ const REDRIVE: &str = "
     UPDATE webhook_events
     SET state = 'queued', path = 'inbox', tries = 0, deadline_at = NULL, processed_at = NULL,
         next_attempt_at = $3 + $4
-    WHERE source = $1 AND event_id = $2
+    WHERE source = $1 AND event_id = $2 AND state = $5 AND generation = $6 AND (pruned_at IS NULL OR NOT $7)
     RETURNING generation";
 
 const DISCARD: &str = "
     UPDATE webhook_events
     SET state = 'discarded', processed_at = $3
-    WHERE source = $1 AND event_id = $2
+    WHERE source = $1 AND event_id = $2 AND state = $5 AND generation = $6 AND (pruned_at IS NULL OR NOT $7)
     RETURNING generation";
 
 const AUDIT: &str = "
@@ -49,28 +50,50 @@ const STANDING: &str = "
 
 /// Changes the selected events.
 pub(super) async fn change(conn: &mut SqliteConnection, order: &Order<'_>) -> sqlx::Result<Vec<Touched>> {
+    loop {
+        let chosen = count(conn, &order.selection).await?;
+        if chosen.is_empty() {
+            return Ok(chosen);
+        }
+        if let Some(touched) = change_chosen(conn, order, chosen).await? {
+            return Ok(touched);
+        }
+        // Somebody was faster, so the next reading chooses others. The caller's limit ends this.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Changes all that were chosen, or none: `None` if one is no longer as it was.
+async fn change_chosen(
+    conn: &mut SqliteConnection,
+    order: &Order<'_>,
+    mut chosen: Vec<Touched>,
+) -> sqlx::Result<Option<Vec<Touched>>> {
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
     let now: i64 = sqlx::query_scalar("SELECT now FROM clock")
         .fetch_one(&mut *tx)
         .await?;
-    let mut touched = count(&mut tx, &order.selection).await?;
     let mut due_in = order.first_in;
-    for event in &mut touched {
-        event.generation = write(&mut tx, order, event, [now, milliseconds(due_in)]).await?;
+    for event in &mut chosen {
+        let Some(generation) = write(&mut tx, order, event, [now, milliseconds(due_in)]).await? else {
+            tx.rollback().await?;
+            return Ok(None);
+        };
+        event.generation = generation;
         write_audit(&mut tx, order, event, now).await?;
         due_in += order.spacing;
     }
     tx.commit().await?;
-    Ok(touched)
+    Ok(Some(chosen))
 }
 
-/// Changes one event, and says which generation it has now.
+/// Changes one event if it still is as it was, and says which generation it has now.
 async fn write(
     conn: &mut SqliteConnection,
     order: &Order<'_>,
     event: &Touched,
     [now, due_in]: [i64; 2],
-) -> sqlx::Result<i64> {
+) -> sqlx::Result<Option<i64>> {
     let sql = match order.change {
         Change::Replay => REPLAY,
         Change::Redrive => REDRIVE,
@@ -81,7 +104,10 @@ async fn write(
         .bind(&event.event_id)
         .bind(now)
         .bind(due_in)
-        .fetch_one(conn)
+        .bind(order.change.from().as_str())
+        .bind(event.generation)
+        .bind(order.change.needs_body())
+        .fetch_optional(conn)
         .await
 }
 
@@ -132,4 +158,58 @@ pub(super) async fn standing(conn: &mut SqliteConnection, key: &EventKey) -> sql
         .bind(key.id.as_str())
         .fetch_optional(conn)
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use sqlx::Executor;
+
+    use super::*;
+    use crate::{Bulk, Filter, Ledger, Limits, Reason, SqliteLedger};
+
+    const THREE_DEAD: &str = "
+        INSERT INTO webhook_events (source, event_id, provider, path, state, processed_at, received_at,
+                                    delivery_id, body_sha256, headers, body)
+        SELECT 'stripe', 'evt_' || value, 'stripe', 'inbox', 'dead', 1, value,
+               zeroblob(16), zeroblob(32), '[]', x'00'
+        FROM json_each('[1, 2, 3]')";
+
+    fn ids(events: &[Touched]) -> Vec<&str> {
+        events.iter().map(|event| &*event.event_id).collect()
+    }
+
+    #[tokio::test]
+    async fn what_was_changed_after_it_was_chosen_is_left_and_others_are_chosen() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hookgate.db");
+        let ledger = SqliteLedger::open(&path, Limits::default()).unwrap();
+        ledger.migrate().await.unwrap();
+        let mut conn = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
+        conn.execute(THREE_DEAD).await.unwrap();
+        let bulk = Bulk {
+            change: Change::Redrive,
+            filter: Filter::default(),
+            after: None,
+            limit: 2,
+            dry_run: false,
+            first_in: Duration::ZERO,
+            spacing: Duration::ZERO,
+        };
+        let reason = Reason {
+            actor: "cli:maria".into(),
+            why: "mended".into(),
+        };
+        let order = Order::many(&bulk, 2, &reason);
+        let chosen = count(&mut conn, &order.selection).await.unwrap();
+        assert_eq!(ids(&chosen), ["evt_1", "evt_2"]);
+        conn.execute("UPDATE webhook_events SET state = 'discarded' WHERE event_id = 'evt_2'")
+            .await
+            .unwrap();
+        assert!(change_chosen(&mut conn, &order, chosen).await.unwrap().is_none());
+        assert!(written(&mut conn, &order.request).await.unwrap().is_empty());
+        assert_eq!(ids(&change(&mut conn, &order).await.unwrap()), ["evt_1", "evt_3"]);
+        assert_eq!(written(&mut conn, &order.request).await.unwrap().len(), 2);
+    }
 }

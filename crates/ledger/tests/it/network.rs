@@ -12,6 +12,16 @@ use crate::sample::{LONG, event, fetch_one};
 
 /// A ledger that reaches its database through a proxy, and the way around it.
 pub(crate) async fn behind_a_proxy() -> (PostgresLedger, Proxy, Database) {
+    // Short enough that a silence is noticed soon, long enough for a busy machine.
+    let limits = Limits {
+        statement: Duration::from_secs(2),
+        search: Duration::from_secs(2),
+        ..patient()
+    };
+    behind_a_proxy_with(limits).await
+}
+
+pub(crate) async fn behind_a_proxy_with(limits: Limits) -> (PostgresLedger, Proxy, Database) {
     let db = Database::postgres().await;
     let Database::Postgres { server, url } = &db else {
         unreachable!()
@@ -19,12 +29,6 @@ pub(crate) async fn behind_a_proxy() -> (PostgresLedger, Proxy, Database) {
     let proxy = Proxy::start(server.addr()).await;
     let detour = url.replace(&server.addr().to_string(), &proxy.addr().to_string());
     assert_ne!(*url, detour);
-    // Short enough that a silence is noticed soon, long enough for a busy machine.
-    let limits = Limits {
-        statement: Duration::from_secs(2),
-        search: Duration::from_secs(2),
-        ..patient()
-    };
     let ledger = connect(&detour, limits);
     ledger.migrate().await.unwrap();
     (ledger, proxy, db)

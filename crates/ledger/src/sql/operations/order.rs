@@ -140,7 +140,9 @@ pub(super) async fn change_one<D: OperationsDialect>(
     }
 }
 
-/// Changes the selected events, or finds that an earlier try of this order did.
+/// Changes the selected events, or finds that an earlier try of this order did. One that was cut off may still
+/// run on the server and write while this one waits for its locks: so it is looked for before and after, and
+/// all that either has changed is told.
 pub(super) async fn change_many<D: OperationsDialect>(
     conn: &mut D::Connection,
     order: &Order<'_>,
@@ -148,11 +150,13 @@ pub(super) async fn change_many<D: OperationsDialect>(
     if order.dry_run {
         return D::count(conn, &order.selection).await;
     }
-    if order.is_repeated() {
-        let written = D::written(conn, &order.request).await?;
-        if !written.is_empty() {
-            return Ok(written);
-        }
+    if !order.is_repeated() {
+        return D::change(conn, order).await;
     }
-    D::change(conn, order).await
+    let written = D::written(conn, &order.request).await?;
+    if !written.is_empty() {
+        return Ok(written);
+    }
+    D::change(conn, order).await?;
+    D::written(conn, &order.request).await
 }

@@ -6,10 +6,9 @@
 mod alert;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use hookgate_ledger::{DeliveryId, Elected, LedgerError, UnixMicros, Upkeep};
+use hookgate_ledger::{Deaths, DeliveryId, Elected, LedgerError, UnixMicros, Upkeep};
 use reqwest::header::CONTENT_TYPE;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -28,8 +27,8 @@ const LEASE: Duration = Duration::from_secs(60);
 /// time.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// After the first death of a burst so long is waited for the rest of it.
-const GATHER: Duration = Duration::from_secs(5);
+/// After the first death of a burst so long is waited for the rest of it: earlier not even the first is counted.
+const GATHER: Duration = Deaths::SETTLED_AFTER;
 
 /// Longest wait for an answer.
 const POST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,8 +45,6 @@ pub struct Notifier {
     deaths: Arc<Notify>,
     metrics: Arc<Metrics>,
     owner: DeliveryId,
-    /// Up to which death people know, as far as this process has heard.
-    known: AtomicI64,
     warned: OnceAMinute,
 }
 
@@ -93,7 +90,6 @@ impl Notifier {
             deaths,
             metrics,
             owner: DeliveryId(rand::random()),
-            known: AtomicI64::new(0),
             warned: OnceAMinute::default(),
         })
     }
@@ -115,7 +111,8 @@ impl Notifier {
     /// # Errors
     /// [`LedgerError`] if the ledger cannot answer. Nothing is forgotten by that.
     pub async fn run_once(&self, stop: &CancellationToken) -> Result<Told, LedgerError> {
-        let known = UnixMicros(self.known.load(Ordering::Relaxed));
+        let known = self.upkeep.done_until(JOB).await?;
+        let known = known.unwrap_or(UnixMicros(0));
         if self.upkeep.deaths_since(known).await?.latest.is_none() {
             return Ok(Told::Nothing);
         }
@@ -123,7 +120,6 @@ impl Notifier {
             return Ok(Told::Later);
         };
         let since = done_until.unwrap_or(UnixMicros(0));
-        self.known.store(since.0, Ordering::Relaxed);
         let deaths = self.upkeep.deaths_since(since).await?;
         let Some(text) = alert::text(&deaths) else {
             self.upkeep.resign(JOB, self.owner).await?;
@@ -150,7 +146,7 @@ impl Notifier {
     async fn wait(&self) {
         let look_again = LOOK_INTERVAL.min(self.quiet);
         if timeout(look_again, self.deaths.notified()).await.is_ok() {
-            sleep(GATHER.min(self.quiet / 10)).await;
+            sleep(GATHER).await;
         }
     }
 

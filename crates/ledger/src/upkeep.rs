@@ -69,6 +69,11 @@ pub struct Deaths {
 impl Deaths {
     /// How far deaths are counted: a number beyond this says nothing more to a person.
     pub const COUNT_MAX: u64 = 10_000;
+
+    /// How old a death is before it is counted. Its time is that of the statement or transaction that wrote it,
+    /// which others see later. After so long each has ended, whatever it waited for: so no death turns up behind
+    /// one that was told before. Longer than the server bears the silence of a transaction, and two statements.
+    pub const SETTLED_AFTER: Duration = Duration::from_secs(8);
 }
 
 /// An event that died.
@@ -117,6 +122,10 @@ pub trait Upkeep: Send + Sync + 'static {
         counts: &BTreeMap<(String, String), u64>,
     ) -> Result<(), LedgerError>;
 
-    /// Events that died after this moment and are still dead.
+    /// Up to which moment a job is done, as [`Upkeep::conclude`] last said, whoever holds it.
+    async fn done_until(&self, name: &str) -> Result<Option<UnixMicros>, LedgerError>;
+
+    /// Events that died after this moment and are still dead. Whoever asks again since the latest of them misses
+    /// none and is told none twice: the last [`Deaths::SETTLED_AFTER`] are left for later.
     async fn deaths_since(&self, since: UnixMicros) -> Result<Deaths, LedgerError>;
 }

@@ -31,6 +31,9 @@ const CONCLUDE: &str = "
         done_until = COALESCE(timestamptz 'epoch' + $4 * interval '1 microsecond', done_until)
     WHERE name = $1 AND owner = $2";
 
+const DONE_UNTIL: &str =
+    "SELECT (extract(epoch FROM done_until) * 1000000)::bigint FROM leases WHERE name = $1";
+
 /// Counts of a minute only rise, so the larger of two is the later.
 const RECORD: &str = "
     INSERT INTO stats_minute (minute, source, name, replica, count)
@@ -48,6 +51,7 @@ const DEATHS: &str = "
         FROM (
             SELECT source, event_id, last_error, processed_at FROM webhook_events
             WHERE state = 'dead' AND processed_at > timestamptz 'epoch' + $1 * interval '1 microsecond'
+              AND processed_at <= now() - make_interval(secs => $3)
             ORDER BY processed_at DESC LIMIT $2
         ) AS dead
     ) AS counted
@@ -115,10 +119,16 @@ impl UpkeepDialect for Postgres {
         Ok(())
     }
 
+    async fn done_until(conn: &mut PgConnection, name: &str) -> sqlx::Result<Option<i64>> {
+        let row = sqlx::query_scalar(DONE_UNTIL).bind(name).fetch_optional(conn);
+        Ok(row.await?.flatten())
+    }
+
     async fn deaths_since(conn: &mut PgConnection, since: UnixMicros) -> sqlx::Result<Vec<SourceDeaths>> {
         sqlx::query_as(DEATHS)
             .bind(since.0)
             .bind(signed(Deaths::COUNT_MAX))
+            .bind(Deaths::SETTLED_AFTER.as_secs_f64())
             .fetch_all(conn)
             .await
     }

@@ -52,6 +52,9 @@ pub(crate) trait UpkeepDialect: Dialect {
         counts: &Counts,
     ) -> sqlx::Result<()>;
 
+    /// As [`Upkeep::done_until`], in microseconds since 1970.
+    async fn done_until(conn: &mut Self::Connection, name: &str) -> sqlx::Result<Option<i64>>;
+
     /// As [`Upkeep::deaths_since`], the latest one of each source.
     async fn deaths_since(conn: &mut Self::Connection, since: UnixMicros) -> sqlx::Result<Vec<SourceDeaths>>;
 }
@@ -202,6 +205,15 @@ where
                 L::Dialect::record_minute(conn, minute, replica, counts)
             })
             .await
+    }
+
+    async fn done_until(&self, name: &str) -> Result<Option<UnixMicros>, LedgerError> {
+        let done_until = self
+            .parts()
+            .desk
+            .run(&name, |conn, name| L::Dialect::done_until(conn, name))
+            .await?;
+        Ok(done_until.map(UnixMicros))
     }
 
     async fn deaths_since(&self, since: UnixMicros) -> Result<Deaths, LedgerError> {

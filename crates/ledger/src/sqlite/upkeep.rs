@@ -31,6 +31,8 @@ const CONCLUDE: &str = "
         done_until = COALESCE($4 / 1000, done_until)
     WHERE name = $1 AND owner = $2";
 
+const DONE_UNTIL: &str = "SELECT done_until * 1000 FROM leases WHERE name = $1";
+
 /// Counts of a minute only rise, so the larger of two is the later.
 const RECORD: &str = "
     INSERT INTO stats_minute (minute, source, name, replica, count)
@@ -45,6 +47,7 @@ pub(super) const DEATHS: &str = "
         FROM (
             SELECT source, event_id, last_error, processed_at FROM webhook_events
             WHERE state = 'dead' AND processed_at > $1 / 1000
+              AND processed_at <= (SELECT now FROM clock) - $3
             ORDER BY processed_at DESC LIMIT $2
         )
     )
@@ -112,10 +115,16 @@ impl UpkeepDialect for Sqlite {
         tx.commit().await
     }
 
+    async fn done_until(conn: &mut SqliteConnection, name: &str) -> sqlx::Result<Option<i64>> {
+        let row = sqlx::query_scalar(DONE_UNTIL).bind(name).fetch_optional(conn);
+        Ok(row.await?.flatten())
+    }
+
     async fn deaths_since(conn: &mut SqliteConnection, since: UnixMicros) -> sqlx::Result<Vec<SourceDeaths>> {
         sqlx::query_as(DEATHS)
             .bind(since.0)
             .bind(signed(Deaths::COUNT_MAX))
+            .bind(milliseconds(Deaths::SETTLED_AFTER))
             .fetch_all(conn)
             .await
     }

@@ -97,6 +97,15 @@ impl Database {
         }
     }
 
+    /// A moment so long ago, in SQL.
+    pub(crate) fn ago(&self, age: Duration) -> String {
+        let milliseconds = age.as_millis();
+        match self {
+            Self::Postgres { .. } => format!("(now() - {milliseconds} * interval '1 ms')"),
+            Self::Sqlite { .. } => format!("((SELECT now FROM clock) - {milliseconds})"),
+        }
+    }
+
     /// The ledger as people use it, on a database that has its tables.
     pub(crate) async fn desk(&self) -> Arc<dyn Operations> {
         self.desk_with(patient()).await

@@ -1,6 +1,6 @@
 //! What an alert is told about events that died.
 
-use hookgate_ledger::{Death, Deaths, Effects, Ledger, Outcome, Queue, UnixMicros};
+use hookgate_ledger::{Death, Deaths, DeliveryId, Effects, Ledger, Outcome, Queue, UnixMicros};
 
 use crate::database::Database;
 use crate::on_both;
@@ -10,6 +10,8 @@ on_both!(
     deaths_are_counted_by_source_and_the_latest_is_named,
     only_what_died_later_and_is_still_dead_counts,
     counting_stops_where_a_number_says_no_more,
+    a_death_that_others_may_still_come_before_is_left_for_later,
+    whoever_is_not_elected_knows_how_far_people_know,
 );
 
 /// An event that died of this.
@@ -92,6 +94,11 @@ async fn only_what_died_later_and_is_still_dead_counts(db: Database) {
         error: "again".to_owned(),
     };
     let _ = ledger.settle(&job.lease, dead, Effects::default()).await.unwrap();
+    let long_enough = db.ago(Deaths::SETTLED_AFTER);
+    db.run(&format!(
+        "UPDATE webhook_events SET processed_at = {long_enough} WHERE last_error = 'again'"
+    ))
+    .await;
     let again = keeper.deaths_since(latest.at).await.unwrap();
     assert_eq!(again.by_source, [(source("stripe"), 1)].into());
     assert_eq!(again.latest.unwrap().reason, "again");
@@ -114,4 +121,42 @@ async fn counting_stops_where_a_number_says_no_more(db: Database) {
     .await;
     let deaths = db.keeper().deaths_since(UnixMicros(0)).await.unwrap();
     assert_eq!(deaths.by_source, [(source("stripe"), Deaths::COUNT_MAX)].into());
+}
+
+/// Two that died at one moment, of which the second is committed when the first could be read long since.
+async fn a_death_that_others_may_still_come_before_is_left_for_later(db: Database) {
+    let ledger = db.ledger().await;
+    let keeper = db.keeper();
+    dies(&*ledger, "stripe", "evt_1", "no").await;
+    // The year 2096, so that the test may take its time.
+    let just_now = db.moment(UnixMicros(4_000_000_000_000_000));
+    db.run(&format!("UPDATE webhook_events SET processed_at = {just_now}"))
+        .await;
+    let before = keeper.deaths_since(UnixMicros(0)).await.unwrap();
+    assert_eq!(before, Deaths::default(), "it is not yet settled");
+    dies(&*ledger, "stripe", "evt_2", "no").await;
+    let long_enough = db.ago(Deaths::SETTLED_AFTER);
+    db.run(&format!("UPDATE webhook_events SET processed_at = {long_enough}"))
+        .await;
+    let told = keeper.deaths_since(UnixMicros(0)).await.unwrap();
+    assert_eq!(told.by_source, [(source("stripe"), 2)].into());
+    let known = told.latest.unwrap().at;
+    let after = keeper.deaths_since(known).await.unwrap();
+    assert_eq!(after, Deaths::default(), "neither is told again");
+}
+
+async fn whoever_is_not_elected_knows_how_far_people_know(db: Database) {
+    db.ledger().await;
+    let (teller, other) = (db.keeper(), db.keeper());
+    let owner = DeliveryId(rand::random());
+    assert_eq!(other.done_until("alert").await.unwrap(), None, "nobody ever told");
+    let _ = teller.elect("alert", owner, LONG).await.unwrap();
+    assert_eq!(
+        other.done_until("alert").await.unwrap(),
+        None,
+        "nobody has told yet"
+    );
+    let told = UnixMicros(1_767_225_610_123_000);
+    assert!(teller.conclude("alert", owner, Some(told), LONG).await.unwrap());
+    assert_eq!(other.done_until("alert").await.unwrap(), Some(told));
 }

@@ -89,7 +89,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// Ends a forward that failed.
     async fn release(&self, lease: &Lease, error: &str, next: OnFailure) -> Result<Settled, LedgerError>;
 
-    /// Leases events that are due, oldest due first within a source; attempts rise here.
+    /// Leases events that are due; attempts rise here. They come in the order of their turns: the first of each
+    /// source, then the second of each, and so on; [`Fetch`] says how a source mixes its own.
     async fn fetch(&self, want: Fetch) -> Result<Vec<Job>, LedgerError>;
 
     /// Extends a lease while its run goes on.

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use crate::run::{HELD_MAX, TARGET_DOWN};
 
-/// Rows buried by one statement; few enough that it holds no lock for long.
+/// Rows buried by one statement, whatever the number of lanes; few enough that it holds no lock for long.
 const BURIED_AT_ONCE: i64 = 500;
 
 /// In one order, so that workers that start together do not wait for each other in a circle.
@@ -40,6 +40,7 @@ const BURY: &str = "
             FOR UPDATE SKIP LOCKED
         ) AS e
         WHERE t.name = $1 AND t.paused_at IS NULL AND t.down_since < now() - make_interval(secs => $3)
+        LIMIT $4
     )
     UPDATE webhook_events AS e
     SET state = 'dead', processed_at = now(), last_error = $5 || COALESCE(last_error, 'it was not called')
@@ -80,4 +81,37 @@ pub(super) async fn bury(conn: &mut PgConnection, target: &str, sources: &[&str]
         .execute(conn)
         .await?;
     Ok(buried.rows_affected())
+}
+
+#[cfg(test)]
+mod tests {
+    use hookgate_harness::PostgresServer;
+    use sqlx::{Connection, Executor};
+
+    use super::*;
+    use crate::{Ledger, Limits, PostgresLedger};
+
+    /// Held for 73 hours, by two sources.
+    const HELD: &str = "
+        INSERT INTO targets (name, down_since) VALUES ('crm', now() - interval '73 h');
+        INSERT INTO webhook_events (source, event_id, provider, path, state, next_attempt_at, delivery_id,
+                                    body_sha256, headers, body)
+        SELECT source, 'evt_' || n, source, 'inbox', 'queued', now() - interval '73 h', '\\x00',
+               decode(repeat('00', 32), 'hex'), '[]', '\\x00'
+        FROM unnest(ARRAY['stripe', 'github']) AS lane (source), generate_series(1, 300) AS n";
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_step_buries_a_bounded_number_over_all_sources() {
+        let url = PostgresServer::shared().await.create_database().await;
+        let ledger = PostgresLedger::connect(&url.clone().into(), Limits::default()).unwrap();
+        ledger.migrate().await.unwrap();
+        let mut conn = PgConnection::connect(&url).await.unwrap();
+        conn.execute(HELD).await.unwrap();
+        let sources = ["stripe", "github"];
+        let mut steps = Vec::new();
+        for _ in 0..3 {
+            steps.push(bury(&mut conn, "crm", &sources).await.unwrap());
+        }
+        assert_eq!(steps, [500, 100, 0]);
+    }
 }

@@ -9,8 +9,9 @@ use crate::{Ledger, Limits};
 
 /// What each does again and again, whatever there is to do.
 fn statements() -> Vec<String> {
-    let mut all = vec![queue::FETCH.replace("{due}", &queue::due(2))];
+    let mut all = vec![queue::CHOOSE.replace("{due}", &queue::due(2))];
     let others = [
+        queue::LEASE,
         queue::HEARTBEAT,
         queue::LOST,
         queue::RESCUE,

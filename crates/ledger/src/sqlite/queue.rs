@@ -1,5 +1,6 @@
 //! The queue: leasing what is due, keeping leases, and freeing those whose owners died.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::json;
@@ -10,10 +11,10 @@ use crate::rows::Leased;
 use crate::run::never_retrying;
 use crate::{Fetch, Job, Lane, Lease, Rescued, Settled, TriesMax};
 
-/// One statement that writes from its start, so no two workers take one row. The length of a body is known
-/// without reading it. Every row gets an owner of its own. What stands for `{due}` is written by [`due`]; how
-/// the rows are mixed is told beside the twin of this statement for Postgres.
-pub(super) const FETCH: &str = "
+/// Chooses rows and says them in the order of their turns. The length of a body is known without reading it.
+/// What stands for `{due}` is written by [`due`]; how the rows are mixed is told beside the twin of this
+/// statement for Postgres.
+pub(super) const CHOOSE: &str = "
     WITH lanes AS (
         SELECT value ->> 0 AS source, value ->> 1 AS room, value ->> 2 AS pool, value ->> 3 AS pool_room
         FROM json_each($1)
@@ -35,12 +36,16 @@ pub(super) const FETCH: &str = "
         WHERE pool_place <= pool_room
         WINDOW so_far AS (ORDER BY turn, next_attempt_at, row)
     )
+    SELECT row FROM summed WHERE place <= $2 AND (place = 1 OR bytes <= $3) ORDER BY place";
+
+/// Every row gets an owner of its own. An update returns rows in no order that could be named.
+pub(super) const LEASE: &str = "
     UPDATE webhook_events
     SET state = 'running', attempts = attempts + 1, tries = tries + 1, lease_owner = randomblob(16),
         leased_at = (SELECT now FROM clock), lease_until = (SELECT now FROM clock) + $2
-    WHERE rowid IN (SELECT row FROM summed WHERE place <= $3 AND (place = 1 OR bytes <= $4))
-    RETURNING source, event_id, lease_owner, attempts, generation, tries, provider, event_type, headers, body,
-              next_attempt_at";
+    WHERE rowid IN (SELECT value FROM json_each($1))
+    RETURNING rowid AS row, source, event_id, lease_owner, attempts, generation, tries, provider, event_type,
+              headers, body";
 
 /// One end of one lane. SQLite has no lateral joins, so each is a part of its own.
 const DUE: &str = "
@@ -78,33 +83,57 @@ pub(super) const RESCUE: &str = "
 
 const LOST_RUN: &str = "the run did not end: its process stopped or was cut off";
 
-/// Leases what is due, oldest first.
+const UNION_ALL: &str = "
+        UNION ALL
+        ";
+
+/// Terms of one compound; SQLite allows 500.
+const TERMS_MAX: usize = 200;
+
+/// Leases what is due, in the order of turns. The transaction writes from its start, so no two workers take one
+/// row.
 pub(super) async fn fetch(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
     if want.lanes.is_empty() {
         return Ok(Vec::new());
     }
     let lane = |lane: &Lane| json!([lane.source.as_str(), lane.room, lane.pool, lane.pool_room]);
     let lanes: serde_json::Value = want.lanes.iter().map(lane).collect();
+    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
     // Made of constants and numbers only.
-    let mut rows = sqlx::query(AssertSqlSafe(FETCH.replace("{due}", &due(want.lanes.len()))))
+    let chosen: Vec<i64> = sqlx::query_scalar(AssertSqlSafe(CHOOSE.replace("{due}", &due(want.lanes.len()))))
         .bind(lanes.to_string())
-        .bind(milliseconds(want.lease))
         .bind(want.limit)
         .bind(signed(want.bytes_max))
+        .fetch_all(&mut *tx)
+        .await?;
+    let jobs = lease(&mut tx, &chosen, want.lease).await?;
+    tx.commit().await?;
+    Ok(jobs)
+}
+
+/// Leases these rows, and says them in the same order.
+async fn lease(conn: &mut SqliteConnection, chosen: &[i64], span: Duration) -> sqlx::Result<Vec<Job>> {
+    if chosen.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows = sqlx::query(LEASE)
+        .bind(serde_json::Value::from_iter(chosen.iter().copied()).to_string())
+        .bind(milliseconds(span))
         .fetch_all(conn)
         .await?;
-    rows.sort_by_key(|row| row.get::<i64, _>("next_attempt_at"));
+    let turns: HashMap<i64, usize> = chosen.iter().copied().zip(0..).collect();
+    rows.sort_by_key(|row| turns.get(&row.get::<i64, _>("row")).copied());
     rows.iter().map(|row| Leased::from_row(row)?.job()).collect()
 }
 
-/// Both ends of so many lanes.
+/// Both ends of so many lanes, as a compound of compounds that are each short enough.
 pub(super) fn due(lanes: usize) -> String {
     let ends = (0..lanes).flat_map(|lane| ["0", "1"].map(|again| (lane, again)));
     let parts = ends.map(|(lane, again)| DUE.replace("{lane}", &lane.to_string()).replace("{again}", again));
-    parts.collect::<Vec<_>>().join(
-        "
-        UNION ALL",
-    )
+    let parts: Vec<String> = parts.collect();
+    let compounds = parts.chunks(TERMS_MAX).map(|some| some.join(UNION_ALL));
+    let compounds: Vec<String> = compounds.map(|one| format!("SELECT * FROM ({one})")).collect();
+    compounds.join(UNION_ALL)
 }
 
 /// Extends a lease, never shortens it.

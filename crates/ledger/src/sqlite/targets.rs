@@ -125,3 +125,36 @@ impl Herald for Sqlite {
         std::future::pending().await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{Connection, Executor};
+
+    use super::*;
+    use crate::{Ledger, Limits, SqliteLedger};
+
+    /// Held for 73 hours, by two sources.
+    const HELD: &str = "
+        INSERT INTO targets (name, down_since) SELECT 'crm', now - 73 * 3600000 FROM clock;
+        INSERT INTO webhook_events (source, event_id, provider, path, state, next_attempt_at, delivery_id,
+                                    body_sha256, headers, body)
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 300)
+        SELECT value, 'evt_' || n, value, 'inbox', 'queued', now - 73 * 3600000, x'00', zeroblob(32), '[]', x'00'
+        FROM json_each('[\"stripe\", \"github\"]'), numbers, clock";
+
+    #[tokio::test]
+    async fn one_step_buries_a_bounded_number_over_all_sources() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hookgate.db");
+        let ledger = SqliteLedger::open(&path, Limits::default()).unwrap();
+        ledger.migrate().await.unwrap();
+        let mut conn = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
+        conn.execute(HELD).await.unwrap();
+        let sources = ["stripe", "github"];
+        let mut steps = Vec::new();
+        for _ in 0..3 {
+            steps.push(bury(&mut conn, "crm", &sources).await.unwrap());
+        }
+        assert_eq!(steps, [500, 100, 0]);
+    }
+}

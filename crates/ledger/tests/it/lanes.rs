@@ -1,6 +1,7 @@
 //! Whose turn it is: no source waits behind another, and no fresh event behind old retries.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hookgate_ledger::{Fetch, Job, Lane, Ledger, Queue};
 
@@ -14,6 +15,8 @@ on_both!(
     three_of_four_places_are_for_fresh_events,
     what_one_kind_leaves_is_the_others,
     a_single_place_is_not_always_a_fresh_events,
+    jobs_come_in_the_order_of_their_turns,
+    hundreds_of_sources_are_fetched_from_at_once,
 );
 
 async fn append(ledger: &dyn Ledger, name: &str, count: usize) {
@@ -116,4 +119,36 @@ async fn a_single_place_is_not_always_a_fresh_events(db: Database) {
     }
     // One in six, by chance: that none of ninety is one, is less likely than one in ten million.
     assert!((1..=10).contains(&again), "{again}");
+}
+
+async fn jobs_come_in_the_order_of_their_turns(db: Database) {
+    let ledger = db.ledger().await;
+    append(&*ledger, "stripe", 3).await;
+    append(&*ledger, "github", 3).await;
+    for (minutes, name) in [(9, "stripe"), (5, "github")] {
+        for n in 0..3 {
+            let due = db.ago(Duration::from_secs(60 * (minutes - n)));
+            db.run(&format!(
+                "UPDATE webhook_events SET next_attempt_at = {due}
+                 WHERE source = '{name}' AND event_id = 'evt_{n}'"
+            ))
+            .await;
+        }
+    }
+    let jobs = fetch(&*ledger, vec![lane("github", 0), lane("stripe", 0)], 100).await;
+    let keys = jobs
+        .iter()
+        .map(|job| (job.lease.key.source.as_str(), job.lease.key.id.as_str()));
+    let turns = [0, 1, 2].map(|n| ["stripe", "github"].map(|name| (name, format!("evt_{n}"))));
+    let turns = turns.iter().flatten().map(|(name, id)| (*name, &**id));
+    assert_eq!(keys.collect::<Vec<_>>(), turns.collect::<Vec<_>>());
+}
+
+async fn hundreds_of_sources_are_fetched_from_at_once(db: Database) {
+    let ledger = db.ledger().await;
+    append(&*ledger, "s0", 1).await;
+    append(&*ledger, "s599", 2).await;
+    let lanes = (0..600).map(|n| lane(&format!("s{n}"), n)).collect();
+    let jobs = fetch(&*ledger, lanes, 100).await;
+    assert_eq!(by_source(&jobs), [("s0", 1), ("s599", 2)].into());
 }

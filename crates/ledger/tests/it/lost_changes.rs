@@ -114,7 +114,7 @@ async fn waiting(db: &Database, statements: &str) {
 }
 
 /// Breaks every connection, and lets new ones through.
-async fn cut_off(proxy: &Proxy) {
+pub(crate) async fn cut_off(proxy: &Proxy) {
     proxy.set(Fault::Refuse);
     let gone = async {
         while proxy.connections() > 0 {

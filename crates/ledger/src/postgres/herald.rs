@@ -52,7 +52,7 @@ impl Postgres {
         in_time(listener.listen(CHANNEL)).await?;
         heard();
         loop {
-            match timeout(SILENCE_MAX, listener.recv()).await {
+            match timeout(SILENCE_MAX, listener.try_recv()).await {
                 // Also after it connected anew by itself: what was told meanwhile is lost, so look.
                 Ok(Ok(_)) => heard(),
                 Ok(Err(error)) => return Err(Self::judge(&error)),

@@ -110,6 +110,8 @@ pub struct Metrics {
     pub admin_refusals: IntCounterVec,
     /// Consumers that wait here for events to pull.
     pub consumers_waiting: IntGauge,
+    /// Looks into the ledger for all consumers together.
+    pub consumer_looks: IntCounter,
 }
 
 /// What a sweep does with a row.
@@ -193,7 +195,7 @@ impl Metrics {
             )?,
             attempts: make.counters(
                 "attempts_total",
-                "Calls of targets by outcome",
+                "Calls of targets, and runs by consumers that pull, by outcome",
                 &["source", "outcome"],
             )?,
             replays: make.counters(
@@ -235,6 +237,10 @@ impl Metrics {
             )?,
             consumers_waiting: make
                 .gauge("consumers_waiting", "Consumers that wait here for events to pull")?,
+            consumer_looks: make.counter(
+                "consumer_looks_total",
+                "Looks into the ledger for events to pull, for all consumers together",
+            )?,
             registry: make.0,
         };
         metrics.build_info()?;

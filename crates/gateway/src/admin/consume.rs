@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use utoipa::ToSchema;
 
+use super::input::in_time;
 use super::problem::{Kind, Problem, Problems};
-use super::pull::{Pull, Want, in_time};
+use super::pull::{Pull, Want};
 use super::{Admin, input, lease};
 use crate::target::target_id;
 use crate::view::HeaderView;

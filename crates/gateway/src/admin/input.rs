@@ -2,6 +2,8 @@
 //! twice is answered with a problem that names it and says what is accepted.
 
 use std::future::{Ready, ready};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
@@ -15,7 +17,7 @@ use utoipa::IntoParams;
 
 use super::problem::{Kind, Problem};
 
-/// Longest body of a request: a thousand of the largest settlements would not fit, a hundred do.
+/// Longest body of a request, unless it is one that has more to say.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
 /// The one parameter that may be repeated; each of its values may also name several, separated by commas.
@@ -57,15 +59,26 @@ fn decoded(text: &str) -> Result<String, Problem> {
 ///
 /// # Errors
 /// A [`Problem`] that names the field.
-pub(super) async fn body<T: DeserializeOwned>(mut payload: web::Payload) -> Result<T, Problem> {
+pub(super) async fn body<T: DeserializeOwned>(payload: web::Payload) -> Result<T, Problem> {
+    long_body(payload, BODY_BYTES_MAX).await
+}
+
+/// The same of a body that may be so long.
+///
+/// # Errors
+/// A [`Problem`] that names the field.
+pub(super) async fn long_body<T: DeserializeOwned>(
+    mut payload: web::Payload,
+    bytes_max: usize,
+) -> Result<T, Problem> {
     let mut bytes = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk =
             chunk.map_err(|_| Problem::new(Kind::BadJson, "the body ended before its announced length"))?;
-        if bytes.len() + chunk.len() > BODY_BYTES_MAX {
+        if bytes.len() + chunk.len() > bytes_max {
             return Err(Problem::new(
                 Kind::BodyTooLarge,
-                format!("the body is larger than {BODY_BYTES_MAX} bytes: send several requests"),
+                format!("the body is larger than {bytes_max} bytes: send several requests"),
             ));
         }
         bytes.extend_from_slice(&chunk);
@@ -116,6 +129,32 @@ fn explained(path: &str, said: &str, unknown: Kind) -> Problem {
         .rsplit_once("expected ")
         .map_or("another form", |(_, expected)| expected);
     Problem::value(path, allowed)
+}
+
+/// A duration such as `30s`, if one is given.
+///
+/// # Errors
+/// [`Problem`] that names the field, if it is none or out of range.
+pub(super) fn in_time(
+    field: &str,
+    text: Option<&str>,
+    range: RangeInclusive<Duration>,
+) -> Result<Option<Duration>, Problem> {
+    let parse = |text| {
+        humantime::parse_duration(text)
+            .ok()
+            .filter(|found| range.contains(found))
+    };
+    let refuse = || {
+        let shown = |duration: &Duration| humantime::format_duration(*duration).to_string();
+        let allowed = format!(
+            "a duration from {} to {}, such as 30s",
+            shown(range.start()),
+            shown(range.end())
+        );
+        Problem::value(field, allowed)
+    };
+    text.map(|text| parse(text).ok_or_else(refuse)).transpose()
 }
 
 /// How a path names an event.

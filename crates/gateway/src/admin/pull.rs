@@ -3,7 +3,6 @@
 //! it is given back at once. Everything this interface asks of the queue is asked here.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use hookgate_webhook::SourceName;
 use prometheus::IntGauge;
 use rand::RngExt as _;
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{Mutex, MutexGuard, Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,6 +21,9 @@ use super::problem::{Kind, Problem};
 use crate::metrics::Metrics;
 use crate::stores::GuardedLedger;
 use crate::worker;
+use turn::{Look, Turn};
+
+mod turn;
 
 /// Longest pause between two looks while a consumer waits. News of events come earlier; this is for retries, and
 /// for databases that pass no news on.
@@ -30,7 +32,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Pause between searches for events whose consumer died. Where all events are pulled no worker searches.
 const RESCUE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Consumers that wait at one replica at the same time; each looks into the ledger a few times a second.
+/// Consumers that wait at one replica at the same time. They look into the ledger in turn.
 const WAITING_MAX: usize = 128;
 
 /// Bodies of one batch; but always one event, however large.
@@ -105,10 +107,10 @@ pub(super) struct Pull {
     pub(super) waiting: Waiting,
 }
 
-/// The consumers that wait, and when somebody last looked for events whose consumer died.
+/// The consumers that wait, and whose turn it is to look.
 pub(super) struct Waiting {
     room: Arc<Semaphore>,
-    rescued: Mutex<Option<Instant>>,
+    turn: Mutex<Turn>,
 }
 
 /// A place among those who wait, counted while it is taken.
@@ -127,7 +129,7 @@ impl Default for Waiting {
     fn default() -> Self {
         Self {
             room: Arc::new(Semaphore::new(WAITING_MAX)),
-            rescued: Mutex::default(),
+            turn: Mutex::default(),
         }
     }
 }
@@ -146,10 +148,13 @@ impl Pull {
             ));
         }
         let place = self.place(&want)?;
+        let mut news = self.ledger.arrivals();
+        news.mark_unchanged();
+        let asked = Instant::now();
         let (tasks, runtime) = (self.tasks.clone(), self.runtime.clone());
         tasks.spawn_on(
             async move {
-                let leased = self.lease(&want, &mut answer).await;
+                let leased = self.lease(&want, asked, news, &mut answer).await;
                 drop(place);
                 if let Err(Ok(jobs)) = answer.send(leased.map_err(Problem::from)) {
                     self.give_back(&jobs).await;
@@ -180,31 +185,60 @@ impl Pull {
     }
 
     /// Looks until there is something, the wait is over, the process ends, or the client has gone.
-    async fn lease(&self, want: &Want, answer: &mut Answer) -> Result<Vec<Job>, LedgerError> {
-        let end = Instant::now() + want.wait;
-        let mut news = self.ledger.arrivals();
-        loop {
-            news.mark_unchanged();
-            self.rescue().await;
-            let jobs = self.fetch(want).await?;
-            let left = end.saturating_duration_since(Instant::now());
-            if !jobs.is_empty() || left.is_zero() {
+    async fn lease(
+        &self,
+        want: &Want,
+        asked: Instant,
+        mut news: watch::Receiver<u64>,
+        answer: &mut Answer,
+    ) -> Result<Vec<Job>, LedgerError> {
+        let end = asked + want.wait;
+        let mut after = asked;
+        while let Some(turn) = self.turn(answer).await {
+            let Look { began, jobs } = self.look(want, after, turn).await?;
+            if !jobs.is_empty() {
                 return Ok(jobs);
             }
-            if !self.pause(LOOK_INTERVAL.min(left), &mut news, answer).await {
-                return Ok(jobs);
-            }
+            after = tokio::select! {
+                biased;
+                () = tokio::time::sleep_until(end) => break,
+                () = self.stop.cancelled() => break,
+                () = answer.closed() => break,
+                _ = news.changed() => Instant::now(),
+                () = tokio::time::sleep_until(began + LOOK_INTERVAL) => began,
+            };
+        }
+        Ok(Vec::new())
+    }
+
+    /// Waits for its turn to look; `None` if there is nothing to look for any more.
+    async fn turn(&self, answer: &mut Answer) -> Option<MutexGuard<'_, Turn>> {
+        tokio::select! {
+            biased;
+            turn = self.waiting.turn.lock() => Some(turn),
+            () = self.stop.cancelled() => None,
+            () = answer.closed() => None,
         }
     }
 
-    /// Waits for news, or for a while. False if there is nothing to wait for any more.
-    async fn pause(&self, pause: Duration, news: &mut watch::Receiver<u64>, answer: &mut Answer) -> bool {
-        tokio::select! {
-            () = tokio::time::sleep(pause) => true,
-            _ = news.changed() => true,
-            () = self.stop.cancelled() => false,
-            () = answer.closed() => false,
+    /// What is due, by a look that began after this moment: by somebody else's if that found nothing.
+    async fn look(
+        &self,
+        want: &Want,
+        after: Instant,
+        mut turn: MutexGuard<'_, Turn>,
+    ) -> Result<Look, LedgerError> {
+        if let Some(known) = turn.known(&want.sources, after) {
+            return known;
         }
+        turn.open().await;
+        let began = Instant::now();
+        let found = match self.rescue(&mut turn).await {
+            Ok(()) => self.fetch(want).await,
+            Err(error) => Err(error),
+        };
+        turn.learn(want, began, &found);
+        found.map(|jobs| Look { began, jobs })
     }
 
     async fn fetch(&self, want: &Want) -> Result<Vec<Job>, LedgerError> {
@@ -220,27 +254,25 @@ impl Pull {
             bytes_max: BATCH_BYTES_MAX,
             lease: want.lease,
         };
+        self.metrics.consumer_looks.inc();
         self.ledger.fetch(fetch).await
     }
 
     /// Frees events whose lease has ended, at most once a second, whoever of those who wait comes first.
-    async fn rescue(&self) {
-        let Ok(mut rescued) = self.waiting.rescued.try_lock() else {
-            return;
-        };
-        if rescued.is_some_and(|at| at.elapsed() < RESCUE_INTERVAL) {
-            return;
+    async fn rescue(&self, turn: &mut Turn) -> Result<(), LedgerError> {
+        if turn.rescued.is_some_and(|at| at.elapsed() < RESCUE_INTERVAL) {
+            return Ok(());
         }
-        if let Ok(found) = self.ledger.rescue(&self.tries_max).await
-            && found.freed > 0
-        {
-            if found.dead > 0 {
-                self.deaths.notify_one();
-            }
+        let found = self.ledger.rescue(&self.tries_max).await?;
+        turn.rescued = Some(Instant::now());
+        if found.dead > 0 {
+            self.deaths.notify_one();
+        }
+        if found.freed > 0 {
             let freed = found.freed;
             tracing::warn!(freed, "{freed} events whose owner died were freed");
         }
-        *rescued = Some(Instant::now());
+        Ok(())
     }
 
     /// Gives events back that nobody took.
@@ -336,32 +368,6 @@ impl Pull {
         let base = self.sources.get(&lease.key.source).unwrap_or(&self.retry_base);
         worker::backoff(*base, lease.attempt, rand::rng().random())
     }
-}
-
-/// A duration such as `30s`, if one is given.
-///
-/// # Errors
-/// [`Problem`] that names the field, if it is none or out of range.
-pub(super) fn in_time(
-    field: &str,
-    text: Option<&str>,
-    range: RangeInclusive<Duration>,
-) -> Result<Option<Duration>, Problem> {
-    let parse = |text| {
-        humantime::parse_duration(text)
-            .ok()
-            .filter(|found| range.contains(found))
-    };
-    let refuse = || {
-        let shown = |duration: &Duration| humantime::format_duration(*duration).to_string();
-        let allowed = format!(
-            "a duration from {} to {}, such as 30s",
-            shown(range.start()),
-            shown(range.end())
-        );
-        Problem::value(field, allowed)
-    };
-    text.map(|text| parse(text).ok_or_else(refuse)).transpose()
 }
 
 #[cfg(test)]

@@ -8,13 +8,17 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::consume::{LEASE_MAX, LEASE_MIN};
+use super::input::in_time;
 use super::lease::{self, Pulled};
 use super::problem::{Kind, Problem, Problems};
-use super::pull::{Verdict, in_time};
+use super::pull::Verdict;
 use super::{Admin, input};
 
 /// Settlements of one request.
 const ITEMS_MAX: usize = 100;
+
+/// Longest body. JSON may spell a character in twelve bytes, so that the longest settlement has some 6,600.
+const BODY_BYTES_MAX: usize = 768 << 10;
 
 /// Longest text about why something failed, in characters.
 const ERROR_MAX: usize = 500;
@@ -91,7 +95,7 @@ pub(super) async fn settle_events(
     payload: web::Payload,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
-    let request = input::body::<SettleRequest>(payload).await?;
+    let request = input::long_body::<SettleRequest>(payload, BODY_BYTES_MAX).await?;
     if !(1..=ITEMS_MAX).contains(&request.items.len()) {
         return Err(Problem::value("items", format!("1 to {ITEMS_MAX} settlements")));
     }
@@ -186,5 +190,62 @@ impl Settlement {
                 format!("1 to {ERROR_MAX} characters on one line"),
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::FromRequest as _;
+    use actix_web::test::TestRequest;
+    use hookgate_ledger::{DeliveryId, Job, Lease};
+    use hookgate_webhook::{EventId, EventKey, SourceName};
+
+    use super::*;
+
+    /// The longest lease there is.
+    fn longest_lease() -> String {
+        let lease = Lease {
+            key: EventKey {
+                source: SourceName::parse(&"s".repeat(63)).unwrap(),
+                id: EventId::parse(&"i".repeat(255)).unwrap(),
+            },
+            owner: DeliveryId(u128::MAX),
+            attempt: u32::MAX,
+            generation: u32::MAX,
+        };
+        lease::write(&Job {
+            lease,
+            provider: "stripe".to_owned(),
+            event_type: None,
+            tries: u32::MAX,
+            headers: Vec::new(),
+            body: bytes::Bytes::new(),
+        })
+    }
+
+    async fn read(items: usize) -> Result<SettleRequest, Problem> {
+        let error = r"\ud83d\ude00".repeat(ERROR_MAX);
+        let item = format!(
+            r#"{{ "lease": "{}", "outcome": "retry", "error": "{error}", "after": "23h 59m 59s" }}"#,
+            longest_lease()
+        );
+        let body = format!(r#"{{ "items": [ {} ] }}"#, vec![item; items].join(", "));
+        let (request, mut payload) = TestRequest::post().set_payload(body).to_http_parts();
+        let payload = web::Payload::from_request(&request, &mut payload).await.unwrap();
+        input::long_body(payload, BODY_BYTES_MAX).await
+    }
+
+    #[actix_web::test]
+    async fn as_many_of_the_longest_settlements_as_may_be_fit_into_one_request() {
+        let request = read(ITEMS_MAX).await.unwrap();
+        assert_eq!(request.items.len(), 100);
+        for item in &request.items {
+            assert!(item.read("").is_ok());
+        }
+        let refused = read(2 * ITEMS_MAX).await.map(|_| ()).unwrap_err();
+        assert!(
+            refused.to_string().contains("larger than 786432 bytes"),
+            "{refused}"
+        );
     }
 }

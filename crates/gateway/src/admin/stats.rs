@@ -21,7 +21,7 @@ const SPAN_MICROS_MAX: i64 = 24 * SPAN_MICROS;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct StatsQuery {
-    /// Minutes that begin at this time or later , as RFC 3339 or an age such as `2h`; an hour before `until` by default.
+    /// Minutes that begin at this time or later, as RFC 3339 or an age such as `2h`; an hour before `until` by default.
     since: Option<String>,
     /// Minutes that begin before this time , as RFC 3339 or an age such as `2h`; now by default. At most 24 hours after `since`.
     until: Option<String>,

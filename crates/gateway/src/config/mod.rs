@@ -38,7 +38,7 @@ const STATS_KEPT: Duration = Duration::from_secs(35 * 24 * 3600);
 pub struct Config {
     /// Public listener.
     pub listen: SocketAddr,
-    /// Probes and metrics.
+    /// Probes, metrics, and the API for people and for consumers that pull.
     pub admin_listen: SocketAddr,
     /// Bearer token of the admin API; without it the API is off.
     pub admin_token: Option<SecretString>,

@@ -240,7 +240,7 @@ impl GuardedLedger {
             .set(i64::try_from(oldest.as_secs()).unwrap_or(i64::MAX));
     }
 
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.ledger.close().await;
     }
 

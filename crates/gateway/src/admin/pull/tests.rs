@@ -93,3 +93,62 @@ async fn more_consumers_than_there_is_room_for_are_sent_elsewhere_at_once() {
     drop(taken);
     assert_eq!(pull.metrics.consumers_waiting.get(), 0);
 }
+
+/// As many consumers as there is room for, each waiting for one event; nobody looks before all have asked.
+async fn crowd(pull: &Arc<Pull>) -> Vec<oneshot::Receiver<Result<Vec<Job>, Problem>>> {
+    let begin = |_| {
+        let (answer, batch) = oneshot::channel();
+        let waiting = Want {
+            wait: Duration::from_secs(60),
+            ..want(pull)
+        };
+        Arc::clone(pull).begin(waiting, answer).unwrap();
+        batch
+    };
+    let _turn = pull.waiting.turn.lock().await;
+    (0..WAITING_MAX).map(begin).collect()
+}
+
+async fn until_waiting(pull: &Pull, consumers: i64) {
+    let waiting = async {
+        while pull.metrics.consumers_waiting.get() > consumers {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), waiting)
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_of_consumers_shares_its_looks_and_each_event_is_given_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let (pull, mut event) = replica(&directory).await;
+    let batches = crowd(&pull).await;
+    until_waiting(&pull, 127).await;
+    event.key = place::key_of("stripe:evt_2").unwrap();
+    let _ = pull.ledger.append(event, Queue::ForWorker).await.unwrap();
+    until_waiting(&pull, 126).await;
+    pull.stop.cancel();
+    let mut given = 0;
+    for batch in batches {
+        given += batch.await.unwrap().unwrap().len();
+    }
+    assert_eq!(given, 2);
+    let looks = pull.metrics.consumer_looks.get();
+    assert!((2..128).contains(&looks), "{looks} looks for 128 consumers");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_that_asks_in_vain_is_one_failure_for_the_path() {
+    let directory = tempfile::tempdir().unwrap();
+    let (pull, _) = replica(&directory).await;
+    pull.ledger.close().await;
+    for batch in crowd(&pull).await {
+        assert!(batch.await.unwrap().is_err());
+    }
+    assert!(
+        pull.ledger.is_up(),
+        "the breaker opens at the third failure in a row"
+    );
+}

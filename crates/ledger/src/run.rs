@@ -41,8 +41,19 @@ pub(crate) struct Ending<'a> {
     pub(crate) error: Option<&'a str>,
     /// When it is due again, from the database's now.
     pub(crate) due_in: Option<Duration>,
-    /// Whether the run gives its try back, and the event waits by deadline.
-    pub(crate) held: Option<Held>,
+    /// What it does to the event's tries and deadline.
+    pub(crate) cost: Cost,
+}
+
+/// What the end of a run does to the event's tries and deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// The try is used up, and whatever held the event has ended.
+    Try,
+    /// The run gives its try back, and the event waits by deadline.
+    Time(Held),
+    /// The run gives its try back, and the deadline stays as it was.
+    Nothing,
 }
 
 /// An event waits by deadline.
@@ -63,6 +74,7 @@ impl<'a> Ending<'a> {
             Outcome::Retry { after, error } => (State::Queued, "retry", Some(error), Some(*after)),
             Outcome::Dead { error } => (State::Dead, "dead", Some(error), None),
             Outcome::Postponed { after, error, .. } => (State::Queued, "retry", Some(error), Some(*after)),
+            Outcome::GivenBack { after, reason } => (State::Queued, "retry", Some(reason), Some(*after)),
             Outcome::Parked { after, error } => (State::Parked, "parked", Some(error), Some(*after)),
         };
         Self {
@@ -70,7 +82,7 @@ impl<'a> Ending<'a> {
             outcome,
             error: error.map(String::as_str),
             due_in,
-            held: Held::of(ended),
+            cost: Cost::of(ended),
         }
     }
 
@@ -85,16 +97,32 @@ impl<'a> Ending<'a> {
             outcome: "failed",
             error: Some(error),
             due_in,
-            held: None,
+            cost: Cost::Try,
         }
     }
 
     /// What is told to the one that settled, when the attempt was written with this outcome.
     pub(crate) fn settled(&self, outcome: &str) -> Settled {
-        match self.held.is_some() && outcome == "dead" {
+        match self.buried(outcome) {
             true => Settled::Buried,
             false => Settled::Committed,
         }
+    }
+
+    /// The same when it was written by an earlier try of just this settlement; `None`: there was none.
+    pub(crate) fn settled_before(&self, outcome: Option<&str>) -> Settled {
+        outcome.map_or(Settled::Lost, |outcome| Settled::Repeated {
+            buried: self.buried(outcome),
+        })
+    }
+
+    /// Whether a run may end as a dead letter that was to be held.
+    pub(crate) fn may_bury(&self) -> bool {
+        matches!(self.cost, Cost::Time(_))
+    }
+
+    fn buried(&self, outcome: &str) -> bool {
+        self.may_bury() && outcome == "dead"
     }
 
     /// Whether the row comes to rest.
@@ -106,18 +134,19 @@ impl<'a> Ending<'a> {
     }
 }
 
-impl Held {
-    fn of(ended: &Outcome) -> Option<Self> {
+impl Cost {
+    fn of(ended: &Outcome) -> Self {
         match ended {
-            Outcome::Postponed { away_for, .. } => Some(Self {
+            Outcome::Postponed { away_for, .. } => Self::Time(Held {
                 already: *away_for,
                 too_long: TARGET_DOWN,
             }),
-            Outcome::Parked { .. } => Some(Self {
+            Outcome::Parked { .. } => Self::Time(Held {
                 already: Duration::ZERO,
                 too_long: TOO_EARLY,
             }),
-            Outcome::Done | Outcome::Ignored(_) | Outcome::Retry { .. } | Outcome::Dead { .. } => None,
+            Outcome::GivenBack { .. } => Self::Nothing,
+            Outcome::Done | Outcome::Ignored(_) | Outcome::Retry { .. } | Outcome::Dead { .. } => Self::Try,
         }
     }
 }

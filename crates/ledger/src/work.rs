@@ -134,6 +134,14 @@ pub enum Outcome {
         /// How long it has been away already. An event that was due meanwhile was held meanwhile.
         away_for: Duration,
     },
+    /// Was not tried, since whoever had it gave it back: queued again after the delay. It costs no try, and whether
+    /// and since when the event is held stays as it was.
+    GivenBack {
+        /// Counted from the database's now.
+        after: Duration,
+        /// Why.
+        reason: String,
+    },
     /// Came too early; try again after the delay, until the row's deadline.
     Parked {
         /// Counted from the database's now.
@@ -171,6 +179,11 @@ pub enum Settled {
     Committed,
     /// Committed, but the event was held for too long by now: it is a dead letter.
     Buried,
+    /// This very settlement was committed before, and its answer was lost: nothing was changed now.
+    Repeated {
+        /// Whether it was [`Self::Buried`] then.
+        buried: bool,
+    },
     /// The lease was lost to another owner or ended; nothing was changed.
     Lost,
 }

@@ -80,6 +80,17 @@ pub(super) enum Verdict {
     },
 }
 
+/// What became of a settlement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Became {
+    /// It took effect, now or when it was first asked for.
+    Committed,
+    /// The same, and the event is a dead letter by it.
+    Dead,
+    /// The lease had ended before.
+    Lost,
+}
+
 /// Where an answer goes.
 pub(super) type Answer = oneshot::Sender<Result<Vec<Job>, Problem>>;
 
@@ -278,10 +289,9 @@ impl Pull {
     /// Gives events back that nobody took.
     async fn give_back(&self, jobs: &[Job]) {
         for job in jobs {
-            let outcome = Outcome::Postponed {
+            let outcome = Outcome::GivenBack {
                 after: Duration::ZERO,
-                error: "the consumer hung up before it had the event".to_owned(),
-                away_for: Duration::ZERO,
+                reason: "the consumer hung up before it had the event".to_owned(),
             };
             let settled = self.ledger.settle(&job.lease, outcome, Effects::default()).await;
             if let Err(error) = settled {
@@ -298,7 +308,7 @@ impl Pull {
     pub(super) async fn settle_all(
         self: Arc<Self>,
         verdicts: Vec<(Pulled, Verdict)>,
-    ) -> Result<Vec<Settled>, Problem> {
+    ) -> Result<Vec<Became>, Problem> {
         let (tasks, runtime) = (self.tasks.clone(), self.runtime.clone());
         let settling = tasks.spawn_on(
             async move {
@@ -319,10 +329,15 @@ impl Pull {
         }
     }
 
-    async fn settle(&self, pulled: &Pulled, verdict: Verdict) -> Result<Settled, LedgerError> {
+    async fn settle(&self, pulled: &Pulled, verdict: Verdict) -> Result<Became, LedgerError> {
         let Pulled { lease, tries } = pulled;
         let outcome = match verdict {
-            Verdict::Extend { lease: extend } => return self.ledger.heartbeat(lease, extend).await,
+            Verdict::Extend { lease: extend } => {
+                return Ok(match self.ledger.heartbeat(lease, extend).await? {
+                    Settled::Lost => Became::Lost,
+                    _ => Became::Committed,
+                });
+            }
             Verdict::Done => Outcome::Done,
             Verdict::Dead { error } => Outcome::Dead { error },
             Verdict::Retry { error, .. } if *tries >= self.tries_max.of(&lease.key.source) => {
@@ -332,20 +347,27 @@ impl Pull {
                 after: after.unwrap_or_else(|| self.delay(lease)),
                 error,
             },
-            Verdict::Release { after } => Outcome::Postponed {
+            Verdict::Release { after } => Outcome::GivenBack {
                 after,
-                error: "the consumer gave it back".to_owned(),
-                away_for: Duration::ZERO,
+                reason: "the consumer gave it back".to_owned(),
             },
         };
         let word = worker::word(&outcome);
         let settled = self.ledger.settle(lease, outcome, Effects::default()).await?;
-        match settled {
-            Settled::Committed => self.count(lease, word),
-            Settled::Buried => self.count(lease, "dead"),
-            Settled::Lost => {}
+        let (word, first) = match settled {
+            Settled::Committed => (word, true),
+            Settled::Buried => ("dead", true),
+            Settled::Repeated { buried } => (if buried { "dead" } else { word }, false),
+            Settled::Lost => return Ok(Became::Lost),
+        };
+        if first {
+            self.count(lease, word);
         }
-        Ok(settled)
+        Ok(if word == "dead" {
+            Became::Dead
+        } else {
+            Became::Committed
+        })
     }
 
     /// Counts a run as a worker would, and tells of a death. What a consumer calls a source is no label.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use actix_web::{HttpResponse, post, web};
-use hookgate_ledger::Settled;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -11,7 +10,7 @@ use super::consume::{LEASE_MAX, LEASE_MIN};
 use super::input::in_time;
 use super::lease::{self, Pulled};
 use super::problem::{Kind, Problem, Problems};
-use super::pull::Verdict;
+use super::pull::{Became, Verdict};
 use super::{Admin, input};
 
 /// Settlements of one request.
@@ -80,7 +79,8 @@ pub(super) struct SettleView {
 pub(super) struct SettledView {
     /// The lease that was settled.
     lease: String,
-    /// `committed`, or `lost`: the lease had ended and the event is somebody else's by now.
+    /// `committed`; `dead`: committed, and the event is a dead letter by this, also if that was its last try; or
+    /// `lost`: the lease had ended and the event is somebody else's by now.
     result: &'static str,
 }
 
@@ -108,11 +108,12 @@ pub(super) async fn settle_events(
         .collect::<Result<Vec<_>, _>>()?;
     let pull = admin.pull.clone().ok_or_else(super::no_ledger)?;
     let settled = pull.settle_all(verdicts).await?;
-    let view = |(item, settled): (Settlement, Settled)| SettledView {
+    let view = |(item, became): (Settlement, Became)| SettledView {
         lease: item.lease,
-        result: match settled {
-            Settled::Committed | Settled::Buried => "committed",
-            Settled::Lost => "lost",
+        result: match became {
+            Became::Committed => "committed",
+            Became::Dead => "dead",
+            Became::Lost => "lost",
         },
     };
     Ok(HttpResponse::Ok().json(SettleView {

@@ -155,7 +155,7 @@ impl Forward {
             .expect("a ledger lease comes from a ledger");
         match ledger.finish(lease).await {
             // A finish holds nothing, so it buries nothing.
-            Ok(Settled::Committed | Settled::Buried) => Handled::Accepted,
+            Ok(Settled::Committed | Settled::Buried | Settled::Repeated { .. }) => Handled::Accepted,
             Ok(Settled::Lost) => {
                 tracing::warn!(event.key = %lease.key, "{} outlived its lease; the target may be called twice", lease.key);
                 Handled::AcceptedUnrecorded
@@ -183,7 +183,9 @@ impl Forward {
             ledger.release(lease, &failure.to_string(), self.on_failure).await,
             self.on_failure,
         ) {
-            (Ok(Settled::Committed), OnFailure::WorkerRetries(_)) => Handled::Accepted,
+            (Ok(Settled::Committed | Settled::Repeated { .. }), OnFailure::WorkerRetries(_)) => {
+                Handled::Accepted
+            }
             (Ok(_), _) => Handled::Failed,
             (Err(_), _) => Handled::Unavailable,
         }

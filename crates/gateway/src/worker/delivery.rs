@@ -78,8 +78,9 @@ impl Worker {
         let word = word(&outcome);
         let settled = self.settle(&job.lease, outcome).await;
         let word = match settled {
-            Ok(Settled::Committed) => word,
-            Ok(Settled::Buried) => "dead",
+            // What was committed before was not counted: its answer did not come.
+            Ok(Settled::Committed | Settled::Repeated { buried: false }) => word,
+            Ok(Settled::Buried | Settled::Repeated { buried: true }) => "dead",
             Ok(Settled::Lost) => {
                 tracing::warn!(event.key = %key, "{key} outlived its lease and was taken over");
                 return;
@@ -131,10 +132,9 @@ fn judge(job: &Job, route: &Route, delivered: Result<(), TargetFailure>, draw: f
     let (base, attempt) = (route.retry_base, job.lease.attempt);
     match verdict(&failure) {
         Verdict::Never => Outcome::Dead { error },
-        Verdict::GiveBack => Outcome::Postponed {
+        Verdict::GiveBack => Outcome::GivenBack {
             after: Duration::ZERO,
-            error,
-            away_for: Duration::ZERO,
+            reason: error,
         },
         Verdict::Hold { not_before } => Outcome::Postponed {
             after: later(not_before, backoff::away(base, attempt, draw)),
@@ -173,7 +173,10 @@ fn seen(delivered: &Result<(), TargetFailure>) -> Seen {
 pub(crate) fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done | Outcome::Ignored(_) => "done",
-        Outcome::Retry { .. } | Outcome::Postponed { .. } | Outcome::Parked { .. } => "retry",
+        Outcome::Retry { .. }
+        | Outcome::Postponed { .. }
+        | Outcome::GivenBack { .. }
+        | Outcome::Parked { .. } => "retry",
         Outcome::Dead { .. } => "dead",
     }
 }

@@ -6,7 +6,7 @@
 
 use sqlx::{Connection, PgConnection};
 
-use crate::run::{HELD_MAX, Run};
+use crate::run::{Cost, HELD_MAX, Run};
 use crate::{Lease, OutboxRow, Settled};
 
 /// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
@@ -57,6 +57,22 @@ const HOLD: &str = "
     FROM ended
     RETURNING outcome";
 
+/// Takes an event back that was not tried.
+const TAKE_BACK: &str = "
+    WITH ended AS (
+        UPDATE webhook_events
+        SET state = $4::text,
+            last_error = $5,
+            next_attempt_at = now() + make_interval(secs => $7),
+            tries = tries - 1,
+            lease_owner = NULL, lease_until = NULL
+        WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'
+        RETURNING source, event_id, generation, attempts, leased_at
+    )
+    INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
+    SELECT source, event_id, generation, attempts, $3, leased_at, $6, $5 FROM ended
+    RETURNING outcome";
+
 /// A run that was to be held may have been the last.
 const PROOF: &str = "
     SELECT outcome FROM webhook_attempts
@@ -85,9 +101,9 @@ pub(super) async fn settle(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Resu
     };
     match ended {
         Some(outcome) => Ok(run.ending.settled(&outcome)),
-        None => Ok(settled_before(conn, run)
-            .await?
-            .map_or(Settled::Lost, |outcome| run.ending.settled(&outcome))),
+        None => Ok(run
+            .ending
+            .settled_before(settled_before(conn, run).await?.as_deref())),
     }
 }
 
@@ -101,8 +117,8 @@ async fn end(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Option<Stri
             .bind(lease.key.id.as_str())
             .bind(lease.owner.to_bytes())
     };
-    let statement = match &ending.held {
-        Some(held) => named(HOLD)
+    let statement = match &ending.cost {
+        Cost::Time(held) => named(HOLD)
             .bind(ending.state.as_str())
             .bind(ending.error.unwrap_or_default())
             .bind(ending.outcome)
@@ -110,7 +126,12 @@ async fn end(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Option<Stri
             .bind(held.too_long)
             .bind(HELD_MAX.as_secs_f64())
             .bind(held.already.as_secs_f64()),
-        None => named(END)
+        Cost::Nothing => named(TAKE_BACK)
+            .bind(ending.state.as_str())
+            .bind(ending.error)
+            .bind(ending.outcome)
+            .bind(due_in),
+        Cost::Try => named(END)
             .bind(ending.state.as_str())
             .bind(ending.error)
             .bind(ending.outcome)
@@ -153,7 +174,7 @@ async fn settled_before(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<
         .bind(attempt.cast_signed())
         .bind(owner.to_bytes())
         .bind(run.ending.outcome)
-        .bind(run.ending.held.is_some())
+        .bind(run.ending.may_bury())
         .fetch_optional(conn)
         .await
 }

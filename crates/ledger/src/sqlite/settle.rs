@@ -7,7 +7,7 @@
 use sqlx::{Connection, SqliteConnection};
 
 use crate::columns::milliseconds;
-use crate::run::{Ending, HELD_MAX, Run};
+use crate::run::{Cost, Ending, HELD_MAX, Run};
 use crate::{Lease, OutboxRow, Settled};
 
 /// Ends a run. A forward handed to the workers becomes theirs: then a worker that dies leaves it to the next
@@ -42,6 +42,15 @@ const HOLD: &str = "
         lease_owner = NULL, lease_until = NULL
     WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
 
+/// Takes an event back that was not tried.
+const TAKE_BACK: &str = "
+    UPDATE webhook_events
+    SET state = $6, last_error = $4,
+        next_attempt_at = (SELECT now FROM clock) + $5,
+        tries = tries - 1,
+        lease_owner = NULL, lease_until = NULL
+    WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
+
 const ATTEMPT: &str = "
     INSERT INTO webhook_attempts (source, event_id, generation, attempt, owner, started_at, outcome, error)
     SELECT source, event_id, generation, attempts, $3, leased_at, iif($6 AND state = 'dead', state, $4), $5
@@ -64,7 +73,7 @@ pub(super) async fn settle(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
     if !end(&mut tx, run.lease, &run.ending).await? {
         let before = settled_before(&mut tx, run).await?;
-        return Ok(before.map_or(Settled::Lost, |outcome| run.ending.settled(&outcome)));
+        return Ok(run.ending.settled_before(before.as_deref()));
     }
     let outcome = write_attempt(&mut tx, run.lease, &run.ending).await?;
     for effect in run.effects {
@@ -83,20 +92,24 @@ async fn end(conn: &mut SqliteConnection, lease: &Lease, ending: &Ending<'_>) ->
             .bind(lease.key.id.as_str().to_owned())
             .bind(lease.owner.to_bytes().to_vec())
     };
-    if let Some(held) = &ending.held {
+    if let Cost::Time(held) = &ending.cost {
         named(DEADLINE)
             .bind(milliseconds(HELD_MAX))
             .bind(milliseconds(held.already))
             .execute(&mut *conn)
             .await?;
     }
-    let statement = match &ending.held {
-        Some(held) => named(HOLD)
+    let statement = match &ending.cost {
+        Cost::Time(held) => named(HOLD)
             .bind(held.too_long)
             .bind(ending.error.unwrap_or_default())
             .bind(due_in)
             .bind(ending.state.as_str()),
-        None => named(END)
+        Cost::Nothing => named(TAKE_BACK)
+            .bind(ending.error)
+            .bind(due_in)
+            .bind(ending.state.as_str()),
+        Cost::Try => named(END)
             .bind(ending.state.as_str())
             .bind(ending.error)
             .bind(due_in)
@@ -117,7 +130,7 @@ async fn write_attempt(
         .bind(&lease.owner.to_bytes()[..])
         .bind(ending.outcome)
         .bind(ending.error)
-        .bind(ending.held.is_some())
+        .bind(ending.may_bury())
         .fetch_one(conn)
         .await
 }
@@ -150,7 +163,7 @@ async fn settled_before(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::Res
         .bind(*attempt)
         .bind(&owner.to_bytes()[..])
         .bind(run.ending.outcome)
-        .bind(run.ending.held.is_some())
+        .bind(run.ending.may_bury())
         .fetch_optional(conn)
         .await
 }

@@ -15,6 +15,7 @@ on_both!(
     an_event_is_held_since_it_was_due_if_the_target_was_away_by_then,
     a_new_event_of_a_target_long_away_has_its_own_time,
     a_run_that_says_something_ends_the_holding,
+    an_event_that_is_given_back_is_not_held,
     a_target_is_down_since_the_first_that_saw_it_and_up_when_anybody_did,
     what_nobody_could_try_for_too_long_is_buried_unless_a_person_paused_it,
 );
@@ -107,7 +108,8 @@ async fn an_event_whose_target_is_away_for_too_long_dies_by_that_reason(db: Data
     let job = fetch_one(&*ledger, LONG).await;
     assert_eq!(settle(&*ledger, &job, away(HOUR)).await, Settled::Buried);
     // As when the answer of the first was lost.
-    assert_eq!(settle(&*ledger, &job, away(HOUR)).await, Settled::Buried);
+    let repeated = settle(&*ledger, &job, away(HOUR)).await;
+    assert_eq!(repeated, Settled::Repeated { buried: true });
     let (state, error) = last_error(&*ledger).await;
     assert_eq!(state, State::Dead);
     assert_eq!(error, "target_down: held for 72 h: the target cannot be reached");
@@ -130,6 +132,33 @@ async fn a_new_event_of_a_target_long_away_has_its_own_time(db: Database) {
     let job = leased(&*ledger).await;
     assert_eq!(settle(&*ledger, &job, away(500 * HOUR)).await, Settled::Committed);
     assert_eq!(hours_left(&db).await, "72");
+}
+
+async fn an_event_that_is_given_back_is_not_held(db: Database) {
+    let ledger = db.ledger().await;
+    let given_back = || Outcome::GivenBack {
+        after: Duration::ZERO,
+        reason: "the worker stopped".into(),
+    };
+    let job = leased(&*ledger).await;
+    assert_eq!(settle(&*ledger, &job, given_back()).await, Settled::Committed);
+    let repeated = settle(&*ledger, &job, given_back()).await;
+    assert_eq!(repeated, Settled::Repeated { buried: false });
+    let (state, reason) = last_error(&*ledger).await;
+    assert_eq!((state, reason.as_str()), (State::Queued, "the worker stopped"));
+    assert_eq!(hours_left(&db).await, "", "no deadline begins");
+    let job = fetch_one(&*ledger, LONG).await;
+    assert_eq!((job.lease.attempt, job.tries), (2, 1));
+    assert_eq!(settle(&*ledger, &job, away(HOUR)).await, Settled::Committed);
+    age(&db, "webhook_events", "deadline_at", 1).await;
+    let job = fetch_one(&*ledger, LONG).await;
+    assert_eq!(settle(&*ledger, &job, given_back()).await, Settled::Committed);
+    assert_eq!(
+        last_error(&*ledger).await.0,
+        State::Queued,
+        "it does not die of it"
+    );
+    assert_eq!(hours_left(&db).await, "-1", "whatever held it holds it still");
 }
 
 async fn a_run_that_says_something_ends_the_holding(db: Database) {

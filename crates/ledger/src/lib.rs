@@ -15,6 +15,7 @@ mod ledger;
 mod migrate;
 mod operations;
 mod postgres;
+mod reason;
 mod records;
 mod redacted;
 mod rows;
@@ -29,9 +30,10 @@ pub use error::LedgerError;
 pub use ledger::{Ledger, Limits};
 pub use operations::{
     AttemptRecord, AuditRecord, Bulk, BulkStep, Change, Changed, Cursor, EventDetail, EventSummary, Filter,
-    Listing, MinuteStats, Operations, Pause, Reason, StoredBody, TargetRecord, UnixMicros,
+    Listing, MinuteStats, Operations, Pause, StoredBody, TargetRecord, UnixMicros,
 };
 pub use postgres::PostgresLedger;
+pub use reason::{BadReason, Reason};
 pub use records::{Appended, Begun, DeliveryId, Entry, NewEvent, Path, Queue, State, Stored, StoredHeaders};
 pub use sqlite::SqliteLedger;
 pub use upkeep::{Death, Deaths, Elected, Retention, SweepPlace, Swept, Upkeep};

@@ -14,16 +14,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hookgate_webhook::{EventKey, SourceName};
 
-use crate::{LedgerError, Path, State, StoredHeaders};
+use crate::{LedgerError, Path, Reason, State, StoredHeaders};
 
 /// Events of one page, at most.
 pub(crate) const PAGE_MAX: u32 = 1000;
-
-/// Events changed in one transaction, at most: few enough that it holds no lock for long.
-pub(crate) const BULK_MAX: u32 = 500;
-
-/// Events counted in one step of a dry run, at most.
-pub(crate) const COUNT_MAX: u32 = 10_000;
 
 /// Attempts and audit rows shown with one event, at most.
 pub(crate) const HISTORY_MAX: i64 = 1000;
@@ -198,15 +192,6 @@ impl Change {
     }
 }
 
-/// Who asks, and why. Both are written down.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
-    /// Who, e.g. `cli:maria`.
-    pub actor: String,
-    /// Why, in their words.
-    pub why: String,
-}
-
 /// What became of a change to one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
@@ -236,7 +221,7 @@ pub struct Bulk {
     pub filter: Filter,
     /// Only events after this place.
     pub after: Option<Cursor>,
-    /// At most so many, and never more than 500; in a dry run 10,000.
+    /// At most so many, and never more than [`Bulk::most`].
     pub limit: u32,
     /// Change nothing; only count.
     pub dry_run: bool,
@@ -244,6 +229,27 @@ pub struct Bulk {
     pub first_in: Duration,
     /// …and each next one so much later: the rate at which a target gets them.
     pub spacing: Duration,
+}
+
+impl Bulk {
+    /// Events changed in one step, at most: few enough that it holds no lock for long.
+    const CHANGED_MAX: u32 = 500;
+
+    /// Events counted in one step of a dry run, at most.
+    const COUNTED_MAX: u32 = 10_000;
+
+    /// Events a second that become due unless somebody says otherwise. A target that was just mended should not
+    /// fall over what piled up meanwhile.
+    pub const RATE: u32 = 50;
+
+    /// Events of one step, at most.
+    pub fn most(dry_run: bool) -> u32 {
+        if dry_run {
+            Self::COUNTED_MAX
+        } else {
+            Self::CHANGED_MAX
+        }
+    }
 }
 
 /// What a step of a bulk change did.

@@ -15,17 +15,7 @@ use super::filter::{self, BulkFilter};
 use super::problem::{Kind, Problem};
 use crate::clock;
 
-/// Longest `why` and `who`, in characters.
-const WHY_MAX: usize = 500;
-const WHO_MAX: usize = 100;
-
-/// Events of one step of a bulk change at most, as the ledger has it; and of one step that only counts.
-const STEP_MAX: u32 = 500;
-const COUNT_MAX: u32 = 10_000;
-
-/// Events a second that become due in a bulk change, unless the caller says otherwise, and at most. A target
-/// that was just mended should not fall over what piled up meanwhile.
-const RATE: f64 = 50.0;
+/// Events a second that become due in a bulk change, at least and at most.
 const RATE_MIN: f64 = 0.01;
 const RATE_MAX: f64 = 10_000.0;
 
@@ -52,6 +42,22 @@ pub(super) struct ChangeRequest {
     #[schema(min_length = 1, max_length = 500)]
     why: String,
     /// The generation that the caller has seen: with another one nothing is changed.
+    generation: Option<u32>,
+}
+
+/// A replay of one event.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReplayRequest {
+    /// Who asks, 1 to 100 characters; written down as `api:` and this.
+    #[schema(min_length = 1, max_length = 100)]
+    who: String,
+    /// Why, 1 to 500 characters; written down.
+    #[schema(min_length = 1, max_length = 500)]
+    why: String,
+    /// The generation that the caller has seen, as `GET` of the event shows it. With another one nothing is
+    /// replayed: so who asks twice, or two who ask at once, replay it once.
+    #[schema(required = true, value_type = u32)]
     generation: Option<u32>,
 }
 
@@ -110,6 +116,23 @@ impl ReasonRequest {
     }
 }
 
+/// Replays one event, of the generation that was seen.
+pub(super) async fn replay(
+    admin: &Admin,
+    key: EventKey,
+    request: ReplayRequest,
+) -> Result<HttpResponse, Problem> {
+    let ReplayRequest { who, why, generation } = request;
+    let reason = reason(&who, &why)?;
+    let generation = generation.ok_or_else(|| {
+        Problem::value(
+            "generation",
+            "the event's `generation`, as GET /v1/events/{source}/{id} shows it",
+        )
+    })?;
+    apply(admin, key, Change::Replay, Some(generation), reason).await
+}
+
 /// Changes one event.
 pub(super) async fn one(
     admin: &Admin,
@@ -118,7 +141,17 @@ pub(super) async fn one(
     request: ChangeRequest,
 ) -> Result<HttpResponse, Problem> {
     let reason = reason(&request.who, &request.why)?;
-    let (asked, generation) = (key.clone(), request.generation);
+    apply(admin, key, change, request.generation, reason).await
+}
+
+async fn apply(
+    admin: &Admin,
+    key: EventKey,
+    change: Change,
+    generation: Option<u32>,
+    reason: Reason,
+) -> Result<HttpResponse, Problem> {
+    let asked = key.clone();
     let changed = admin
         .ask(|operations| async move { operations.change(&asked, change, generation, &reason).await })
         .await?;
@@ -198,24 +231,7 @@ fn past(change: Change) -> &'static str {
 }
 
 fn reason(who: &str, why: &str) -> Result<Reason, Problem> {
-    let who = said("who", who, WHO_MAX)?;
-    Ok(Reason {
-        actor: format!("api:{who}"),
-        why: said("why", why, WHY_MAX)?,
-    })
-}
-
-/// A text that somebody will read.
-fn said(field: &str, text: &str, characters_max: usize) -> Result<String, Problem> {
-    let text = text.trim();
-    let fits = (1..=characters_max).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    match fits {
-        true => Ok(text.to_owned()),
-        false => Err(Problem::value(
-            field,
-            format!("1 to {characters_max} characters on one line"),
-        )),
-    }
+    Reason::read("api", who, why).map_err(|bad| Problem::value(bad.field, bad.to_string()))
 }
 
 fn chosen(filter: Option<BulkFilter>, all: Option<bool>) -> Result<hookgate_ledger::Filter, Problem> {
@@ -227,7 +243,7 @@ fn chosen(filter: Option<BulkFilter>, all: Option<bool>) -> Result<hookgate_ledg
 }
 
 fn step(limit: Option<u32>, dry_run: bool) -> Result<u32, Problem> {
-    let most = if dry_run { COUNT_MAX } else { STEP_MAX };
+    let most = Bulk::most(dry_run);
     match limit.unwrap_or(most) {
         limit if (1..=most).contains(&limit) => Ok(limit),
         _ => Err(Problem::value(
@@ -244,7 +260,7 @@ fn spacing(change: Change, rate: Option<f64>) -> Result<Duration, Problem> {
             "to be left out: what is discarded is not run",
         )),
         (Change::Discard, None) => Ok(Duration::ZERO),
-        (Change::Replay | Change::Redrive, rate) => match rate.unwrap_or(RATE) {
+        (Change::Replay | Change::Redrive, rate) => match rate.unwrap_or_else(|| Bulk::RATE.into()) {
             rate if (RATE_MIN..=RATE_MAX).contains(&rate) => Ok(Duration::from_secs_f64(rate.recip())),
             _ => Err(Problem::value(
                 "rate",

@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use hookgate_ledger::{Change, StoredBody};
 
 use super::Admin;
-use super::change::{self, BulkRequest, BulkView, ChangeRequest, ChangeView};
+use super::change::{self, BulkRequest, BulkView, ChangeView, ReplayRequest};
 use super::filter::{EventsQuery, Page};
 use super::input::{self, EventName, EventPath};
 use super::problem::{Problem, Problems};
@@ -89,7 +89,7 @@ pub(super) async fn download_body(path: EventPath, admin: web::Data<Admin>) -> R
 #[utoipa::path(
     tag = "events",
     params(EventName),
-    request_body = ChangeRequest,
+    request_body = ReplayRequest,
     responses(
         (status = 200, description = "It is queued", body = ChangeView),
         Problems,
@@ -101,13 +101,7 @@ pub(super) async fn replay_event(
     payload: web::Payload,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
-    change::one(
-        &admin,
-        path.0,
-        Change::Replay,
-        input::body::<ChangeRequest>(payload).await?,
-    )
-    .await
+    change::replay(&admin, path.0, input::body::<ReplayRequest>(payload).await?).await
 }
 
 /// Runs many finished events again, one step at a time.

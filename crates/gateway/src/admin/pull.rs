@@ -360,6 +360,9 @@ impl Pull {
             Settled::Repeated { buried } => (if buried { "dead" } else { word }, false),
             Settled::Lost => return Ok(Became::Lost),
         };
+        if word == "dead" {
+            self.deaths.notify_one();
+        }
         if first {
             self.count(lease, word);
         }
@@ -370,11 +373,8 @@ impl Pull {
         })
     }
 
-    /// Counts a run as a worker would, and tells of a death. What a consumer calls a source is no label.
+    /// Counts a run as a worker would. What a consumer calls a source is no label.
     fn count(&self, lease: &Lease, word: &str) {
-        if word == "dead" {
-            self.deaths.notify_one();
-        }
         let Some((source, _)) = self.sources.get_key_value(&lease.key.source) else {
             return;
         };

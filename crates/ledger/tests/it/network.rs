@@ -81,7 +81,7 @@ async fn a_settlement_whose_reply_was_lost_is_committed_once() {
             .settle(&job.lease, Outcome::Done, Effects::default())
             .await
             .unwrap();
-        assert_eq!(settled, Settled::Committed, "{id}");
+        assert_eq!(settled, Settled::Repeated { buried: false }, "{id}");
         assert_eq!(proxy.fault(), Fault::None, "the reply was lost");
     }
     assert_eq!(

@@ -11,12 +11,6 @@ use serde::Serialize;
 use super::super::Failure;
 use super::change::{ChangeArgs, past};
 
-/// Events changed in one transaction.
-const STEP: u32 = 500;
-
-/// Events counted at once.
-const COUNT_STEP: u32 = 10_000;
-
 /// What became of it, as a document.
 #[derive(Debug, Serialize)]
 struct Told {
@@ -32,7 +26,7 @@ pub(super) fn run(args: &ChangeArgs, change: Change, rate: Option<u32>) -> Resul
         change,
         filter: args.filter.filter(Vec::new()),
         after: None,
-        limit: if args.dry_run { COUNT_STEP } else { STEP },
+        limit: Bulk::most(args.dry_run),
         dry_run: args.dry_run,
         first_in: Duration::ZERO,
         spacing,
@@ -74,7 +68,7 @@ async fn progress(ledger: &dyn Operations, bulk: &Bulk, args: &ChangeArgs) -> Re
     }
     let count = Bulk {
         dry_run: true,
-        limit: COUNT_STEP,
+        limit: Bulk::most(true),
         ..bulk.clone()
     };
     let total = all_steps(ledger, count, args, &ProgressBar::hidden()).await?;

@@ -44,7 +44,8 @@ pub(super) struct Signed {
         long,
         value_name = "NAME",
         env = "USER",
-        default_value = "unknown",
+        default_value = filter::UNKNOWN,
+        value_parser = filter::who,
         hide_env_values = true
     )]
     who: String,

@@ -1,17 +1,13 @@
 //! `hookgate events`.
 
 use clap::{Args, Subcommand};
-use hookgate_ledger::{Change, State};
+use hookgate_ledger::{Bulk, Change, State};
 use hookgate_webhook::EventKey;
 
 use super::super::Failure;
 use super::change::ChangeArgs;
 use super::filter::{self, FilterArgs, PageArgs};
 use super::{Desk, look};
-
-/// How many events a second targets get from a bulk change, if nobody says otherwise: little beside what comes
-/// in, and 100,000 in about half an hour.
-pub(super) const RATE: u32 = 50;
 
 /// What to do with events.
 #[derive(Debug, Subcommand)]
@@ -56,7 +52,7 @@ pub struct Paced {
     #[command(flatten)]
     change: ChangeArgs,
     /// Events a second that targets get, when there are many
-    #[arg(long, value_name = "N", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = Bulk::RATE, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Flags that say which events are meant, and how each is read. A wrong one is answered with the accepted form.
 
 use clap::Args;
-use hookgate_ledger::{Cursor, Filter, State, UnixMicros};
+use hookgate_ledger::{Cursor, Filter, Reason, State, UnixMicros};
 use hookgate_webhook::{EventKey, SourceName};
 
 use crate::clock;
@@ -72,13 +72,23 @@ pub(super) fn event(text: &str) -> Result<EventKey, String> {
     place::key_of(text).ok_or_else(|| "expected source:event_id, e.g. stripe:evt_1".to_owned())
 }
 
+/// Who asks where nothing says who.
+pub(super) const UNKNOWN: &str = "unknown";
+
 /// A reason that says something.
 pub(super) fn why(text: &str) -> Result<String, String> {
-    const CHARS_MAX: usize = 1000;
+    let why = Reason::why(text)
+        .map_err(|bad| format!("expected {bad}: it is written down for those who ask later"))?;
+    Ok(why.to_owned())
+}
+
+/// Who asks; a login that has no name is unknown.
+pub(super) fn who(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("expected a reason: it is written down for those who ask later".to_owned()),
-        why if why.chars().count() > CHARS_MAX => Err(format!("expected at most {CHARS_MAX} characters")),
-        why => Ok(why.to_owned()),
+        "" => Ok(UNKNOWN.to_owned()),
+        name => Reason::who(name)
+            .map(str::to_owned)
+            .map_err(|bad| format!("expected {bad}")),
     }
 }
 
@@ -95,4 +105,17 @@ pub(super) fn when(text: &str) -> Result<UnixMicros, String> {
 
 fn cursor(text: &str) -> Result<Cursor, String> {
     place::read(text).ok_or_else(|| "expected the cursor that the page before ended with".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_without_a_name_is_unknown_and_one_that_would_spoil_a_line_is_refused() {
+        assert_eq!(who(" maria "), Ok("maria".to_owned()));
+        assert_eq!(who(""), Ok("unknown".to_owned()));
+        assert!(who("a\nb").is_err());
+        assert!(why("a\u{1b}[2Jb").is_err_and(|said| said.starts_with("expected 1 to 500 characters")));
+    }
 }

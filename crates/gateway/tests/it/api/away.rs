@@ -23,7 +23,7 @@ async fn while_the_ledger_is_away_every_question_is_a_503_that_says_to_come_agai
     assert_eq!(api.get("/v1/events/stripe/evt_1").await.status, 200);
     proxy.set(Fault::Refuse);
     until("the outage is noticed", async || !replica.ledger_is_up().await).await;
-    let reason = json!({"who": "maria", "why": "again"});
+    let reason = json!({"who": "maria", "why": "again", "generation": 0});
     let consume = json!({"sources": ["stripe"]});
     for answer in [
         api.get("/v1/events").await,

@@ -15,6 +15,11 @@ fn reason() -> Value {
     json!({"who": "maria", "why": "the handler is mended"})
 }
 
+/// The same, of one that was never replayed.
+fn first() -> Value {
+    json!({"who": "maria", "why": "the handler is mended", "generation": 0})
+}
+
 fn dead_letter(id: &str, verb: &str) -> String {
     format!("/v1/dead-letters/stripe/{id}/{verb}")
 }
@@ -23,7 +28,7 @@ fn dead_letter(id: &str, verb: &str) -> String {
 async fn a_replay_runs_a_finished_event_once_more_under_a_new_id_and_says_who_and_why() {
     let scene = Scene::set().await;
     let id = scene.done().await;
-    let answer = scene.api.post(&path(&id, "/replay"), &reason()).await;
+    let answer = scene.api.post(&path(&id, "/replay"), &first()).await;
     assert_eq!(
         (answer.status, &answer.json["generation"]),
         (200, &json!(1)),
@@ -101,7 +106,7 @@ async fn what_cannot_be_changed_is_a_conflict_that_says_why() {
         dead_letter(&done, "discard"),
         path(&dead, "/replay"),
     ] {
-        let answer = scene.api.post(&path, &reason()).await;
+        let answer = scene.api.post(&path, &first()).await;
         let (field, allowed) = problem(&answer, 409, "wrong_state");
         assert_eq!(field, "state");
         assert!(["dead", "done"].contains(&allowed.as_str()), "{allowed}");
@@ -113,7 +118,7 @@ async fn what_cannot_be_changed_is_a_conflict_that_says_why() {
         ("generation".to_owned(), "0".to_owned())
     );
     problem(
-        &scene.api.post(&path("nobody", "/replay"), &reason()).await,
+        &scene.api.post(&path("nobody", "/replay"), &first()).await,
         404,
         "unknown_event",
     );
@@ -123,7 +128,7 @@ async fn what_cannot_be_changed_is_a_conflict_that_says_why() {
         .execute("UPDATE webhook_events SET pruned_at = 1, body = x'', headers = '[]'")
         .await;
     problem(
-        &scene.api.post(&path(&done, "/replay"), &reason()).await,
+        &scene.api.post(&path(&done, "/replay"), &first()).await,
         409,
         "payload_pruned",
     );
@@ -148,6 +153,7 @@ async fn who_and_why_are_asked_for_and_nothing_else_is_taken() {
         (json!({"who": "x", "why": "x".repeat(501)}), "bad_value", "why"),
         (json!({"who": "a\nb", "why": "x"}), "bad_value", "who"),
         (json!({"who": 7, "why": "x"}), "bad_value", "who"),
+        (json!({"who": "x", "why": "x"}), "bad_value", "generation"),
         (
             json!({"who": "x", "why": "x", "generation": -1}),
             "bad_value",

@@ -110,6 +110,7 @@ async fn questions(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
     let (redriven, discarded) = (scene.dead().await, scene.dead().await);
     let pulled = scene.pulled().await;
     let reason = json!({"who": "maria", "why": "the handler is mended"});
+    let replay = json!({"who": "maria", "why": "the handler is mended", "generation": 0});
     let bulk = json!({"who": "maria", "why": "all of them", "all": true, "dry_run": true});
     let event = |top: &str, id: &str, rest: &str| format!("/v1/{top}/stripe/{id}{rest}");
     let settle = json!({"items": [{"lease": pulled, "outcome": "done"}]});
@@ -128,7 +129,7 @@ async fn questions(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
         ),
         (
             "POST /v1/events/{source}/{id}/replay",
-            (event("events", &done, "/replay"), reason.clone()),
+            (event("events", &done, "/replay"), replay),
         ),
         (
             "POST /v1/events/replay",

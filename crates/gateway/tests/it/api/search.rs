@@ -257,7 +257,7 @@ async fn an_event_of_any_id_is_found_by_its_percent_encoded_path() {
         let body = api.request(Method::GET, &path(id, "/body")).send().await;
         let body = body.expect("an answer").bytes().await.expect("a body");
         assert_eq!(body, event.body, "{id:?}");
-        let reason = serde_json::json!({"who": "maria", "why": "again"});
+        let reason = serde_json::json!({"who": "maria", "why": "again", "generation": 0});
         let replayed = api.post(&path(id, "/replay"), &reason).await;
         assert_eq!(replayed.json["event_id"], id, "{replayed:#?}");
     }

@@ -51,12 +51,13 @@ async fn no_answer_and_no_log_line_holds_a_secret() {
     let kept = format!("UPDATE webhook_events SET headers = '{headers}'");
     scene.replica.execute(&kept).await;
     let reason = json!({"who": "maria", "why": "to look"});
+    let replay = json!({"who": "maria", "why": "to look", "generation": 0});
     let consumer = Api::of(&scene.replica).with(Some(CONSUME_TOKEN));
     let mut told = vec![
         scene.api.get("/v1/events").await,
         scene.api.get(&path(&event.event_id, "")).await,
         scene.api.get(&path(&event.event_id, "/replay")).await,
-        scene.api.post(&path(&event.event_id, "/replay"), &reason).await,
+        scene.api.post(&path(&event.event_id, "/replay"), &replay).await,
         scene.api.get("/v1/targets").await,
         scene.api.post("/v1/targets/default/pause", &reason).await,
         scene.api.get("/v1/stats").await,

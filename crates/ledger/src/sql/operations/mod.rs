@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use hookgate_webhook::{EventKey, SourceName};
 
 use crate::fault::Fault;
-use crate::operations::{BULK_MAX, COUNT_MAX, PAGE_MAX};
+use crate::operations::PAGE_MAX;
 use crate::sessions::Act;
 use crate::sql::{Dialect, SqlLedger};
 use crate::{
@@ -123,7 +123,7 @@ where
     }
 
     async fn change_many(&self, bulk: &Bulk, reason: &Reason) -> Result<BulkStep, LedgerError> {
-        let most = if bulk.dry_run { COUNT_MAX } else { BULK_MAX };
+        let most = Bulk::most(bulk.dry_run);
         let mut order = Order::many(bulk, bulk.limit.clamp(1, most), reason);
         order.selection.within = self.parts().desk.limits().statement;
         let touched = match order.selection.is_impossible() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::{HttpServer, web};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Admin};
@@ -198,10 +199,13 @@ impl App {
             }
         };
         tracing::info!("shutting down: finishing what is in hand");
+        let over = Instant::now() + self.grace;
         self.admin.ready.store(false, Ordering::Release);
         self.ends.stop.cancel();
         let finished = self.drain(public, &mut loops).await;
-        self.keepers.flush().await;
+        self.keepers
+            .flush(over.saturating_duration_since(Instant::now()))
+            .await;
         self.ends.closing.cancel();
         self.receiver.stores.close().await;
         self.admin_server.stop(false).await;

@@ -2,6 +2,7 @@
 //! for and that there is a ledger for; none of them is needed to take or deliver an event.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use tokio::sync::Notify;
@@ -9,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{Roles, StartError};
-use crate::config::Config;
+use crate::config::{Config, Consumer};
 use crate::metrics::Metrics;
 use crate::notifier::Notifier;
 use crate::stores::Stores;
@@ -42,7 +43,13 @@ impl Keepers {
         };
         let sweeper = || Sweeper::new(Arc::clone(upkeep), config.retention, Arc::clone(metrics));
         let tally = Tally::new(Arc::clone(upkeep), Arc::clone(ledger), Arc::clone(metrics));
-        let url = config.notify_url.as_ref().filter(|_| roles.work);
+        // Events die where they are run: by a worker, or by consumers that pull from whoever receives.
+        let pulled = config
+            .sources
+            .iter()
+            .any(|source| source.consumer == Consumer::Pull);
+        let tells = roles.work || (roles.receive && pulled);
+        let url = config.notify_url.as_ref().filter(|_| tells);
         let notifier = url.map(|url| {
             let url = url
                 .expose_secret()
@@ -76,10 +83,10 @@ impl Keepers {
         }
     }
 
-    /// Writes down what is left to write, when everything else has ended.
-    pub async fn flush(&self) {
+    /// Writes down what is left to write, when everything else has ended; within this time.
+    pub async fn flush(&self, within: Duration) {
         if let Some(tally) = &self.tally {
-            tally.flush().await;
+            tally.flush(within).await;
         }
     }
 }

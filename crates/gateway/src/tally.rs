@@ -85,9 +85,9 @@ impl Tally {
         written
     }
 
-    /// Writes what came since, when nothing more can come.
-    pub async fn flush(&self) {
-        if timeout(FLUSH_TIMEOUT, self.run_once()).await.is_err() {
+    /// Writes what came since, when nothing more can come; within this time, and never for long.
+    pub async fn flush(&self, within: Duration) {
+        if timeout(within.min(FLUSH_TIMEOUT), self.run_once()).await.is_err() {
             tracing::debug!("the counts of the last minute are not written");
         }
     }

@@ -21,6 +21,7 @@ pub fn advice(config: &Config) -> Vec<String> {
         ),
         _ => {}
     }
+    found.extend(pooler_advice(&config.ledger));
     let idle = |source: &&SourceConfig| source.handler == HandlerKind::Inbox && !source.has_consumer();
     let idle: Vec<_> = config
         .sources
@@ -38,6 +39,34 @@ pub fn advice(config: &Config) -> Vec<String> {
         found.extend(source_advice(config, source));
     }
     found
+}
+
+/// Behind a transaction pooler each statement may run in another session: nobody hears the news that was asked
+/// for, and limits that were set hold for somebody else.
+fn pooler_advice(ledger: &LedgerStore) -> Option<String> {
+    let LedgerStore::Postgres(url) = ledger else {
+        return None;
+    };
+    let sign = pooler_sign(url.expose_secret())?;
+    Some(format!(
+        "DATABASE_URL looks like the address of a pooler ({sign}): news of events and limits of statements do not pass one that pools transactions: use session pooling or the database's own address, or expect up to 200 ms until a fresh event starts"
+    ))
+}
+
+/// What about an address is a pooler's; nothing of the address itself.
+fn pooler_sign(url: &str) -> Option<&'static str> {
+    let url = reqwest::Url::parse(url).ok()?;
+    let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
+    let named = ["pooler", "pgbouncer", "pgcat", "odyssey"];
+    if matches!(url.port(), Some(6432 | 6543)) {
+        Some("its port")
+    } else if named.iter().any(|name| host.contains(name)) {
+        Some("its host's name")
+    } else if url.query_pairs().any(|(name, _)| name == "pgbouncer") {
+        Some("its parameter pgbouncer")
+    } else {
+        None
+    }
 }
 
 fn source_advice(config: &Config, source: &SourceConfig) -> Vec<String> {
@@ -87,4 +116,29 @@ fn source_advice(config: &Config, source: &SourceConfig) -> Vec<String> {
 
 fn shown(duration: Duration) -> impl std::fmt::Display {
     humantime::format_duration(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_looks_like_a_poolers_is_known_by_its_port_host_or_parameters() {
+        for (url, sign) in [
+            ("postgres://u:p@db:6432/hookgate", Some("its port")),
+            (
+                "postgres://u:p@aws-0.pooler.example.com/hookgate",
+                Some("its host's name"),
+            ),
+            ("postgresql://u@PgBouncer/hookgate", Some("its host's name")),
+            (
+                "postgres://u@db/hookgate?sslmode=require&pgbouncer=true",
+                Some("its parameter pgbouncer"),
+            ),
+            ("postgres://pooler:pgbouncer@db:5432/pooler?sslmode=require", None),
+            ("postgres://u@db/hookgate", None),
+        ] {
+            assert_eq!(pooler_sign(url), sign, "{url}");
+        }
+    }
 }

@@ -14,16 +14,30 @@ const PLAIN: &[&str] = &[
     "tracestate",
 ];
 
-/// Ends of names that say what an event is, or that are true of one body only and so open nothing.
-const PLAIN_ENDS: &[&str] = &[
-    "-event",
-    "-topic",
-    "-delivery",
-    "-id",
-    "-timestamp",
-    "-signature",
-    "-signature-256",
-    "-hmac-sha256",
+/// Those of providers that say what an event is, or that are true of one body only and so open nothing.
+const PLAIN_OF_PROVIDERS: &[&str] = &[
+    "stripe-signature",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+    "x-hub-signature",
+    "x-hub-signature-256",
+    "x-github-delivery",
+    "x-github-event",
+    "x-github-hook-id",
+    "x-github-hook-installation-target-id",
+    "x-github-hook-installation-target-type",
+];
+
+/// The same of Shopify, which are called so with and without `x-`.
+const PLAIN_OF_SHOPIFY: &[&str] = &[
+    "shopify-hmac-sha256",
+    "shopify-webhook-id",
+    "shopify-event-id",
+    "shopify-topic",
+    "shopify-shop-domain",
+    "shopify-api-version",
+    "shopify-triggered-at",
 ];
 
 /// Stands for a value that is not shown.
@@ -42,12 +56,20 @@ impl HeaderView {
     /// As it may be seen.
     pub fn masked((name, value): (Box<str>, Vec<u8>)) -> Self {
         let name = name.to_ascii_lowercase();
-        let plain = PLAIN.contains(&name.as_str()) || PLAIN_ENDS.iter().any(|end| name.ends_with(end));
         Self {
-            value: if plain { text(value) } else { MASK.to_owned() },
+            value: if is_plain(&name) {
+                text(value)
+            } else {
+                MASK.to_owned()
+            },
             name,
         }
     }
+}
+
+fn is_plain(name: &str) -> bool {
+    let branded = name.strip_prefix("x-").unwrap_or(name);
+    PLAIN.contains(&name) || PLAIN_OF_PROVIDERS.contains(&name) || PLAIN_OF_SHOPIFY.contains(&branded)
 }
 
 /// A value that is no UTF-8 is read as Latin-1, so that each byte is one character.
@@ -66,6 +88,15 @@ mod tests {
     }
 
     #[test]
+    fn all_that_todays_providers_send_has_been_thought_about() {
+        for provider in hookgate_webhook::Provider::ALL {
+            for name in provider.knowledge().forwarded_headers {
+                check(name, true);
+            }
+        }
+    }
+
+    #[test]
     fn only_what_holds_no_secret_is_shown() {
         for name in [
             "Content-Type",
@@ -73,6 +104,7 @@ mod tests {
             "x-github-delivery",
             "webhook-id",
             "x-shopify-topic",
+            "Shopify-Shop-Domain",
             "Stripe-Signature",
             "x-hub-signature-256",
         ] {
@@ -85,6 +117,9 @@ mod tests {
             "X-API-Key",
             "asaas-access-token",
             "x-something-new",
+            "x-session-id",
+            "x-client-signature",
+            "x-content-type",
         ];
         for name in secrets {
             check(name, false);

@@ -157,6 +157,11 @@ async fn check_accepts_and_says_what_will_hurt_one_day() {
     advised(("DATABASE_URL", "none"), &["development only"]).await;
     advised(("DATABASE_URL", "none"), &["stripe", "HOOKGATE_CLAIM_TTL"]).await;
     advised(("REDIS_URL", "redis://127.0.0.1:1"), &["SQLite", "DATABASE_URL"]).await;
+    advised(
+        ("DATABASE_URL", "postgres://gate:secret@127.0.0.1:6432/hookgate"),
+        &["DATABASE_URL", "pooler", "session pooling"],
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hookgate_harness::PATIENCE;
+use hookgate_harness::{PATIENCE, Upstream};
 use hookgate_ledger::State;
 use serde_json::json;
 
@@ -246,6 +246,22 @@ async fn an_event_that_is_given_back_costs_no_try_and_one_that_is_buried_is_dead
             (State::Dead, Some("no such customer"))
         );
     }
+}
+
+#[tokio::test]
+async fn a_receiver_whose_events_are_pulled_tells_of_their_death() {
+    let sink = Upstream::start().await;
+    let deployment = deployment(Stores::PostgresAlone).await;
+    let deployment = deployment.set("HOOKGATE_NOTIFY_URL", &sink.url());
+    let replica = deployment.start("receive").await;
+    let consumer = Consumer::of(&replica);
+    deliver(&replica).await;
+    let item = consumer.wait_for_one("30s").await;
+    let settlement = json!({"outcome": "dead", "error": "no such customer"});
+    assert_eq!(consumer.settle(&item, settlement).await, "dead");
+    let told = sink.wait_for(1).await;
+    let text = String::from_utf8_lossy(&told[0].body).into_owned();
+    assert!(text.contains("no such customer"), "{text}");
 }
 
 #[tokio::test]

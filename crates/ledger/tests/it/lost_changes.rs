@@ -101,12 +101,14 @@ async fn a_pause_whose_reply_was_lost_is_ours() {
     }
 }
 
-/// Waits until so many statements wait for a lock.
-async fn waiting(db: &Database, statements: &str) {
-    let waiting = "SELECT count(*) FROM pg_stat_activity
-                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+/// Waits until so many statements wait for such a lock.
+async fn waiting(db: &Database, statements: &str, lock: &str) {
+    let waiting = format!(
+        "SELECT count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = '{lock}'"
+    );
     let wait = async {
-        while db.value(waiting).await != statements {
+        while db.value(&waiting).await != statements {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
@@ -144,7 +146,7 @@ async fn locked(ledger: &PostgresLedger, db: &Database, count: u32) -> PgConnect
     holder
 }
 
-/// The first try waits on the server for a lock when its connection breaks, and so does the second, behind it.
+/// The first try waits on the server for a row when its connection breaks, and the second waits for the first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_that_was_cut_off_and_goes_on_is_done_and_ours() {
     let (ledger, proxy, db) = behind_a_proxy_with(patient()).await;
@@ -152,9 +154,9 @@ async fn a_change_that_was_cut_off_and_goes_on_is_done_and_ours() {
     let (first, why) = (key("evt_0"), reason("mended"));
     let change = ledger.change(&first, Change::Replay, Some(0), &why);
     let cut = async {
-        waiting(&db, "1").await;
+        waiting(&db, "1", "transactionid").await;
         cut_off(&proxy).await;
-        waiting(&db, "2").await;
+        waiting(&db, "1", "advisory").await;
         holder.execute("ROLLBACK").await.unwrap();
     };
     let (changed, ()) = tokio::join!(change, cut);
@@ -177,9 +179,9 @@ async fn a_bulk_step_that_was_cut_off_and_goes_on_leaves_no_event_unreported() {
     };
     let why = reason("mended");
     let cut = async {
-        waiting(&db, "1").await;
+        waiting(&db, "1", "transactionid").await;
         cut_off(&proxy).await;
-        waiting(&db, "2").await;
+        waiting(&db, "1", "advisory").await;
         holder.execute("ROLLBACK").await.unwrap();
     };
     let (first, ()) = tokio::join!(ledger.change_many(&step, &why), cut);

@@ -25,6 +25,9 @@ const TOUCHED: &str = "
     source, event_id, (extract(epoch FROM received_at) * 1000000)::bigint AS received_at,
     generation::bigint AS generation";
 
+/// The lock of a request is held by its change, from before the search to the end of the transaction.
+const AWAIT_EARLIER: &str = "SELECT pg_advisory_xact_lock($1)";
+
 const WRITTEN: &str = "
     SELECT source, event_id, (extract(epoch FROM e.received_at) * 1000000)::bigint AS received_at,
            COALESCE(a.generation, 0)::bigint AS generation
@@ -48,8 +51,15 @@ pub(super) async fn change(conn: &mut PgConnection, order: &Order<'_>) -> sqlx::
         .bind(&order.request[..])
         .bind(order.first_in.as_secs_f64())
         .bind(order.spacing.as_secs_f64())
+        .bind(lock_of(&order.request))
         .fetch_all(conn)
         .await
+}
+
+/// A request is drawn at random, so a part of it is as good as all of it.
+fn lock_of(request: &[u8; 16]) -> i64 {
+    let [a, b, c, d, e, f, g, h, ..] = *request;
+    i64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 fn statement(order: &Order<'_>) -> String {
@@ -63,7 +73,7 @@ fn statement(order: &Order<'_>) -> String {
     format!(
         "WITH chosen AS (
              SELECT source, event_id, received_at FROM webhook_events
-             WHERE {condition}
+             WHERE {condition} AND (SELECT pg_advisory_xact_lock($19)) IS NOT NULL
              {oldest_first}
              FOR UPDATE
          ), placed AS (
@@ -91,6 +101,15 @@ pub(super) async fn count(conn: &mut PgConnection, selection: &Selection) -> sql
     let sql = format!("SELECT {TOUCHED} FROM webhook_events WHERE {condition} {oldest_first}");
     let query = sqlx::query_as(AssertSqlSafe(sql)).persistent(false);
     selection.bind(query).fetch_all(conn).await
+}
+
+/// Waits until no other session holds the lock of the request.
+pub(super) async fn await_earlier(conn: &mut PgConnection, request: &[u8; 16]) -> sqlx::Result<()> {
+    sqlx::query(AWAIT_EARLIER)
+        .bind(lock_of(request))
+        .execute(conn)
+        .await?;
+    Ok(())
 }
 
 /// What the request has changed.

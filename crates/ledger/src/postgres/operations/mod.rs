@@ -48,6 +48,10 @@ impl OperationsDialect for Postgres {
         change::change(conn, order).await
     }
 
+    async fn await_earlier(conn: &mut PgConnection, request: &[u8; 16]) -> sqlx::Result<()> {
+        change::await_earlier(conn, request).await
+    }
+
     async fn written(conn: &mut PgConnection, request: &[u8; 16]) -> sqlx::Result<Vec<Touched>> {
         change::written(conn, request).await
     }

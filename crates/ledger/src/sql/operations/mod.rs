@@ -41,6 +41,9 @@ pub(crate) trait OperationsDialect: Dialect {
     /// Changes the selected events and writes each down, oldest first.
     async fn change(conn: &mut Self::Connection, order: &Order<'_>) -> sqlx::Result<Vec<Touched>>;
 
+    /// Waits for a change of this request that was cut off and still runs on the server.
+    async fn await_earlier(conn: &mut Self::Connection, request: &[u8; 16]) -> sqlx::Result<()>;
+
     /// The events that a request has changed, oldest first.
     async fn written(conn: &mut Self::Connection, request: &[u8; 16]) -> sqlx::Result<Vec<Touched>>;
 

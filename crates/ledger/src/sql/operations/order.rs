@@ -141,8 +141,8 @@ pub(super) async fn change_one<D: OperationsDialect>(
 }
 
 /// Changes the selected events, or finds that an earlier try of this order did. One that was cut off may still
-/// run on the server and write while this one waits for its locks: so it is looked for before and after, and
-/// all that either has changed is told.
+/// run on the server: it is waited for. In case it begins only now, it is looked for before and after, and all
+/// that either has changed is told.
 pub(super) async fn change_many<D: OperationsDialect>(
     conn: &mut D::Connection,
     order: &Order<'_>,
@@ -153,6 +153,7 @@ pub(super) async fn change_many<D: OperationsDialect>(
     if !order.is_repeated() {
         return D::change(conn, order).await;
     }
+    D::await_earlier(conn, &order.request).await?;
     let written = D::written(conn, &order.request).await?;
     if !written.is_empty() {
         return Ok(written);

@@ -66,6 +66,11 @@ impl OperationsDialect for Sqlite {
         change::change(conn, order).await
     }
 
+    /// One that was cut off does no more than end its last statement, and whoever writes next waits for that.
+    async fn await_earlier(_conn: &mut SqliteConnection, _request: &[u8; 16]) -> sqlx::Result<()> {
+        Ok(())
+    }
+
     async fn written(conn: &mut SqliteConnection, request: &[u8; 16]) -> sqlx::Result<Vec<Touched>> {
         change::written(conn, request).await
     }

@@ -2,7 +2,8 @@
 --
 -- Workers ask for so many events of this source and so many of that one. In this index each source is a lane
 -- of its own, with the events that were never run before those that come again. It takes the place of the one
--- list of everything that is due.
+-- list of everything that is due. A program that names the old list in its statements could not work beside this
+-- one; none was ever released.
 
 CREATE INDEX webhook_events_lanes ON webhook_events
     (source, (attempts > 0 OR generation > 0), next_attempt_at)

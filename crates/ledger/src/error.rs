@@ -1,7 +1,7 @@
 //! Why the ledger could not do what was asked.
 
 /// The ledger's errors. A caller on the path acts on three of them; the rest is for the operator.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum LedgerError {
     /// Not reachable, too slow, or its own queue is full: nothing is promised, try again later.
     /// The outcome of a commit may be unknown; repeating the same call is safe.

@@ -21,6 +21,7 @@ mod redacted;
 mod rows;
 mod run;
 mod sessions;
+mod settling;
 mod sql;
 mod sqlite;
 mod upkeep;

@@ -20,6 +20,7 @@ use crate::group::{Commit, Group, Row};
 use crate::migrate::migrate;
 use crate::run::{Ending, Run};
 use crate::sessions::{Sessions, Store as _};
+use crate::settling::{Settlement, Settling};
 use crate::{
     Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
     Outcome, Queue, Rescued, Settled, State, TriesMax,
@@ -56,6 +57,9 @@ pub(crate) trait Dialect: Herald {
     /// As [`Ledger::settle`], for a worker's run and for a forward's.
     async fn settle(conn: &mut Self::Connection, run: &Run<'_>) -> sqlx::Result<Settled>;
 
+    /// The same for several runs, whose keys are sorted, in one transaction.
+    async fn settle_all(conn: &mut Self::Connection, runs: &[Run<'_>]) -> sqlx::Result<Vec<Settled>>;
+
     /// As [`Ledger::rescue`], but may leave some for the next time.
     async fn rescue(conn: &mut Self::Connection, tries_max: &TriesMax) -> sqlx::Result<Rescued>;
 
@@ -91,6 +95,7 @@ pub(crate) struct Parts<D: Dialect> {
     /// For people and upkeep: few, and with limits of their own.
     pub(crate) desk: Arc<Sessions<D>>,
     group: Group<Committer<D>>,
+    settling: Settling<D>,
     bell: Arc<Bell<D>>,
 }
 
@@ -111,6 +116,7 @@ impl<D: Dialect> Parts<D> {
                 },
                 limits,
             ),
+            settling: Settling::new(Arc::clone(&writers)),
             bell,
             writers,
             readers,
@@ -217,15 +223,12 @@ impl<L: SqlLedger> Ledger for L {
         outcome: Outcome,
         effects: Effects,
     ) -> Result<Settled, LedgerError> {
-        let run = Run {
-            lease,
-            ending: Ending::of(&outcome),
-            effects: &effects.outbox,
+        let settlement = Settlement {
+            lease: lease.clone(),
+            outcome,
+            effects,
         };
-        self.parts()
-            .writers
-            .run(&run, |conn, run| L::Dialect::settle(conn, run))
-            .await
+        self.parts().settling.settle(settlement).await
     }
 
     async fn rescue(&self, tries_max: &TriesMax) -> Result<Rescued, LedgerError> {

@@ -106,6 +106,10 @@ impl Dialect for Postgres {
         settle::settle(conn, run).await
     }
 
+    async fn settle_all(conn: &mut PgConnection, runs: &[Run<'_>]) -> sqlx::Result<Vec<Settled>> {
+        settle::settle_all(conn, runs).await
+    }
+
     async fn rescue(conn: &mut PgConnection, tries_max: &TriesMax) -> sqlx::Result<Rescued> {
         queue::rescue(conn, tries_max).await
     }

@@ -88,23 +88,42 @@ const EFFECTS: &str = "
 
 /// Ends a run. Without effects this is one statement, which is its own transaction.
 pub(super) async fn settle(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Settled> {
-    let ended = if run.effects.is_empty() {
-        end(conn, run).await?
-    } else {
-        let mut tx = conn.begin().await?;
-        let ended = end(&mut tx, run).await?;
-        if ended.is_some() {
-            write_effects(&mut tx, run.lease, run.effects).await?;
-        }
-        tx.commit().await?;
-        ended
-    };
-    match ended {
-        Some(outcome) => Ok(run.ending.settled(&outcome)),
-        None => Ok(run
-            .ending
-            .settled_before(settled_before(conn, run).await?.as_deref())),
+    match run.effects.is_empty() {
+        true => settle_in(conn, run).await,
+        false => settle_together(conn, std::slice::from_ref(run))
+            .await
+            .map(|settled| settled[0]),
     }
+}
+
+/// Ends runs, in one transaction if there are several.
+pub(super) async fn settle_all(conn: &mut PgConnection, runs: &[Run<'_>]) -> sqlx::Result<Vec<Settled>> {
+    match runs {
+        [run] => Ok(vec![settle(conn, run).await?]),
+        runs => settle_together(conn, runs).await,
+    }
+}
+
+async fn settle_together(conn: &mut PgConnection, runs: &[Run<'_>]) -> sqlx::Result<Vec<Settled>> {
+    let mut tx = conn.begin().await?;
+    let mut settled = Vec::with_capacity(runs.len());
+    for run in runs {
+        settled.push(settle_in(&mut tx, run).await?);
+    }
+    tx.commit().await?;
+    Ok(settled)
+}
+
+/// Ends a run in the transaction that the connection is in.
+async fn settle_in(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Settled> {
+    let Some(outcome) = end(conn, run).await? else {
+        let before = settled_before(conn, run).await?;
+        return Ok(run.ending.settled_before(before.as_deref()));
+    };
+    if !run.effects.is_empty() {
+        write_effects(conn, run.lease, run.effects).await?;
+    }
+    Ok(run.ending.settled(&outcome))
 }
 
 /// Writes state and attempt, and says the attempt's outcome; `None` if the lease is not ours.

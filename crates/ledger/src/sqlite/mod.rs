@@ -118,6 +118,10 @@ impl Dialect for Sqlite {
         settle::settle(conn, run).await
     }
 
+    async fn settle_all(conn: &mut SqliteConnection, runs: &[Run<'_>]) -> sqlx::Result<Vec<Settled>> {
+        settle::settle_all(conn, runs).await
+    }
+
     async fn rescue(conn: &mut SqliteConnection, tries_max: &TriesMax) -> sqlx::Result<Rescued> {
         queue::rescue(conn, tries_max).await
     }

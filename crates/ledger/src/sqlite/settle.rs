@@ -70,16 +70,32 @@ const EFFECT: &str = "
 
 /// Ends a run.
 pub(super) async fn settle(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::Result<Settled> {
+    settle_all(conn, std::slice::from_ref(run))
+        .await
+        .map(|settled| settled[0])
+}
+
+/// Ends runs in one transaction.
+pub(super) async fn settle_all(conn: &mut SqliteConnection, runs: &[Run<'_>]) -> sqlx::Result<Vec<Settled>> {
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
-    if !end(&mut tx, run.lease, &run.ending).await? {
-        let before = settled_before(&mut tx, run).await?;
-        return Ok(run.ending.settled_before(before.as_deref()));
-    }
-    let outcome = write_attempt(&mut tx, run.lease, &run.ending).await?;
-    for effect in run.effects {
-        write_effect(&mut tx, run.lease, effect).await?;
+    let mut settled = Vec::with_capacity(runs.len());
+    for run in runs {
+        settled.push(settle_in(&mut tx, run).await?);
     }
     tx.commit().await?;
+    Ok(settled)
+}
+
+/// Ends a run in the transaction that the connection is in.
+async fn settle_in(conn: &mut SqliteConnection, run: &Run<'_>) -> sqlx::Result<Settled> {
+    if !end(conn, run.lease, &run.ending).await? {
+        let before = settled_before(conn, run).await?;
+        return Ok(run.ending.settled_before(before.as_deref()));
+    }
+    let outcome = write_attempt(conn, run.lease, &run.ending).await?;
+    for effect in run.effects {
+        write_effect(conn, run.lease, effect).await?;
+    }
     Ok(run.ending.settled(&outcome))
 }
 

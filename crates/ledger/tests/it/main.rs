@@ -25,6 +25,7 @@ mod sample;
 mod schema;
 mod search;
 mod settle;
+mod settling;
 mod slow_search;
 mod sqlite;
 mod sweep;

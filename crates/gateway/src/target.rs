@@ -231,8 +231,9 @@ async fn exchange(request: reqwest::RequestBuilder) -> Result<reqwest::Response,
 /// `Retry-After` in either of its forms, seconds or a date (RFC 9110, 10.2.3). What is neither counts as absent.
 fn retry_after(answer: &reqwest::Response) -> Option<Duration> {
     let value = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Longer than can be counted is long.
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
     let then = httpdate::parse_http_date(value).ok()?;
     let then = then.duration_since(std::time::UNIX_EPOCH).ok()?;

@@ -133,6 +133,10 @@ pub trait Ledger: Send + Sync + 'static {
     /// Whether it would answer now.
     async fn probe(&self) -> Result<(), LedgerError>;
 
+    /// Whether it would keep an event now: writes, and waits for the disk. One that is full, or a standby, still
+    /// answers what only looks.
+    async fn probe_writing(&self) -> Result<(), LedgerError>;
+
     /// The Postgres timeline seen at the latest connect; 0 for SQLite. A change voids earlier done marks.
     fn timeline(&self) -> u32;
 

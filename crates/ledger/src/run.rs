@@ -42,27 +42,29 @@ pub(crate) struct Ending<'a> {
     /// When it is due again, from the database's now.
     pub(crate) due_in: Option<Duration>,
     /// What it does to the event's tries and deadline.
-    pub(crate) cost: Cost,
+    pub(crate) cost: Cost<'a>,
 }
 
 /// What the end of a run does to the event's tries and deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cost {
+pub(crate) enum Cost<'a> {
     /// The try is used up, and whatever held the event has ended.
     Try,
     /// The run gives its try back, and the event waits by deadline.
-    Time(Held),
+    Time(Held<'a>),
     /// The run gives its try back, and the deadline stays as it was.
     Nothing,
 }
 
 /// An event waits by deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct Held<'a> {
     /// How long it may have been held before this run, if it was due so long.
     pub(crate) already: Duration,
     /// What `last_error` begins with when it was held for too long.
     pub(crate) too_long: &'static str,
+    /// For whose sake: a pause of this target does not count.
+    pub(crate) target: Option<&'a str>,
 }
 
 impl<'a> Ending<'a> {
@@ -134,16 +136,18 @@ impl<'a> Ending<'a> {
     }
 }
 
-impl Cost {
-    fn of(ended: &Outcome) -> Self {
+impl<'a> Cost<'a> {
+    fn of(ended: &'a Outcome) -> Self {
         match ended {
-            Outcome::Postponed { away_for, .. } => Self::Time(Held {
+            Outcome::Postponed { away_for, target, .. } => Self::Time(Held {
                 already: *away_for,
                 too_long: TARGET_DOWN,
+                target: Some(target),
             }),
             Outcome::Parked { .. } => Self::Time(Held {
                 already: Duration::ZERO,
                 too_long: TOO_EARLY,
+                target: None,
             }),
             Outcome::GivenBack { .. } => Self::Nothing,
             Outcome::Done | Outcome::Ignored(_) | Outcome::Retry { .. } | Outcome::Dead { .. } => Self::Try,

@@ -84,6 +84,9 @@ pub(crate) trait Dialect: Herald {
     /// As [`Ledger::depth`].
     async fn depth(conn: &mut Self::Connection) -> sqlx::Result<(BTreeMap<State, u64>, Duration)>;
 
+    /// As [`Ledger::probe_writing`].
+    async fn probe_writing(conn: &mut Self::Connection) -> sqlx::Result<()>;
+
     /// As [`Ledger::probe`].
     async fn probe(conn: &mut Self::Connection) -> sqlx::Result<()>;
 }
@@ -315,6 +318,13 @@ impl<L: SqlLedger> Ledger for L {
         self.parts()
             .readers
             .run(&(), |conn, ()| L::Dialect::probe(conn))
+            .await
+    }
+
+    async fn probe_writing(&self) -> Result<(), LedgerError> {
+        self.parts()
+            .writers
+            .run(&(), |conn, ()| L::Dialect::probe_writing(conn))
             .await
     }
 

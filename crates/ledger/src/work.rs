@@ -133,6 +133,8 @@ pub enum Outcome {
         error: String,
         /// How long it has been away already. An event that was due meanwhile was held meanwhile.
         away_for: Duration,
+        /// Its name. When a person has paused it, the 72 h begin anew with the end of the pause.
+        target: String,
     },
     /// Was not tried, since whoever had it gave it back: queued again after the delay. It costs no try, and whether
     /// and since when the event is held stays as it was.

@@ -344,7 +344,7 @@ impl Pull {
                 Outcome::Dead { error }
             }
             Verdict::Retry { after, error } => Outcome::Retry {
-                after: after.unwrap_or_else(|| self.delay(lease)),
+                after: after.unwrap_or_else(|| self.delay(lease, *tries)),
                 error,
             },
             Verdict::Release { after } => Outcome::GivenBack {
@@ -386,9 +386,9 @@ impl Pull {
     }
 
     /// The delay that a worker would choose.
-    fn delay(&self, lease: &Lease) -> Duration {
+    fn delay(&self, lease: &Lease, tries: u32) -> Duration {
         let base = self.sources.get(&lease.key.source).unwrap_or(&self.retry_base);
-        worker::backoff(*base, lease.attempt, rand::rng().random())
+        worker::backoff(*base, tries, rand::rng().random())
     }
 }
 

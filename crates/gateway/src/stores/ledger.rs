@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hookgate_ledger::{
@@ -22,6 +23,8 @@ use crate::stores::OnceAMinute;
 pub struct GuardedLedger {
     ledger: Arc<dyn Ledger>,
     breaker: Arc<Breaker>,
+    /// Whether the latest call that writes found the ledger unable to.
+    writing_failed: AtomicBool,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
     warned: OnceAMinute,
@@ -74,6 +77,7 @@ impl GuardedLedger {
         Arc::new(Self {
             ledger,
             breaker: Arc::default(),
+            writing_failed: AtomicBool::new(false),
             metrics,
             stop,
             warned: OnceAMinute::default(),
@@ -102,7 +106,7 @@ impl GuardedLedger {
         if migrate {
             self.ledger.migrate().await
         } else {
-            self.ledger.probe().await
+            self.ledger.probe_writing().await
         }
     }
 
@@ -185,7 +189,7 @@ impl GuardedLedger {
 
     /// Names of the targets that a person has paused.
     pub async fn paused_targets(self: &Arc<Self>) -> Result<Vec<String>, LedgerError> {
-        self.guard(self.ledger.paused_targets()).await
+        self.look(self.ledger.paused_targets()).await
     }
 
     /// Buries what could not be tried for too long.
@@ -204,7 +208,7 @@ impl GuardedLedger {
 
     /// Looks at one row.
     pub async fn entry(self: &Arc<Self>, key: &EventKey) -> Result<Option<Entry>, LedgerError> {
-        self.guard(self.ledger.entry(key)).await
+        self.look(self.ledger.entry(key)).await
     }
 
     /// Whether the ledger answers.
@@ -214,7 +218,7 @@ impl GuardedLedger {
 
     /// Asks whether it answers; the breaker hears it.
     pub(super) async fn check(self: &Arc<Self>) -> Result<(), LedgerError> {
-        self.guard(self.ledger.probe()).await
+        self.look(self.ledger.probe()).await
     }
 
     pub(super) fn timeline(&self) -> u32 {
@@ -252,7 +256,34 @@ impl GuardedLedger {
             return Err(LedgerError::Unavailable("circuit open".to_owned()));
         }
         let result = call.await;
-        match &result {
+        self.learn(&result, true);
+        result
+    }
+
+    /// As [`Self::guard`], for what only looks: a full disk or a standby answers it too, so an answer is no sign
+    /// that events are kept, and does not outweigh those that were not.
+    async fn look<T>(
+        self: &Arc<Self>,
+        call: impl Future<Output = Result<T, LedgerError>>,
+    ) -> Result<T, LedgerError> {
+        if self.breaker.is_open() {
+            return Err(LedgerError::Unavailable("circuit open".to_owned()));
+        }
+        let result = call.await;
+        self.learn(&result, false);
+        result
+    }
+
+    fn learn<T>(self: &Arc<Self>, result: &Result<T, LedgerError>, wrote: bool) {
+        if wrote {
+            let failed = matches!(
+                result,
+                Err(LedgerError::Unavailable(_) | LedgerError::Unusable(_))
+            );
+            self.writing_failed.store(failed, Ordering::Relaxed);
+        }
+        match result {
+            Ok(_) if !wrote && self.writing_failed.load(Ordering::Relaxed) => {}
             // A refused or held row is the row's trouble: the ledger itself answered.
             Ok(_) | Err(LedgerError::Refused(_) | LedgerError::Locked(_)) => self.breaker.succeeded(),
             Err(error) => {
@@ -263,7 +294,6 @@ impl GuardedLedger {
                 }
             }
         }
-        result
     }
 
     fn warn(&self, error: &LedgerError) {

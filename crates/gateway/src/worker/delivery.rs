@@ -140,10 +140,11 @@ fn judge(job: &Job, route: &Route, delivered: Result<(), TargetFailure>, draw: f
             after: later(not_before, backoff::away(base, attempt, draw)),
             error,
             away_for: route.gate.away_for(Instant::now()),
+            target: route.gate.name().to_owned(),
         },
         Verdict::Again { .. } if tries >= attempts_max => Outcome::Dead { error },
         Verdict::Again { not_before } => Outcome::Retry {
-            after: later(not_before, backoff::backoff(base, attempt, draw)),
+            after: later(not_before, backoff::backoff(base, tries, draw)),
             error,
         },
     }

@@ -25,6 +25,7 @@ mod desk;
 mod dev_command;
 mod embedded;
 mod events_command;
+mod full_ledger;
 mod gates;
 mod gateway;
 mod handover;

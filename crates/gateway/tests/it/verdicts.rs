@@ -170,3 +170,43 @@ async fn a_source_has_rules_of_its_own() {
         assert_eq!(target.count_for(&event.target_id()), tries as usize);
     }
 }
+
+/// A redrive starts the tries again, and what was only held has cost none: the delay follows the tries, however
+/// often the event was run.
+#[tokio::test]
+async fn the_delay_follows_the_tries_and_not_the_runs() {
+    for stores in WITH_WORKERS {
+        let target = Upstream::start().await;
+        target.answer(Answer::Status(500));
+        let deployment = Deployment::on(stores)
+            .await
+            .delivering_to(&target)
+            .set("HOOKGATE_RETRY_BASE", "10s");
+        let event = provider::fresh();
+        let replica = deployment.replica().await;
+        assert!(replica.deliver(&event).await.is_ok(false));
+        let run_again = "UPDATE webhook_events SET attempts = 20, tries = 0, next_attempt_at = received_at
+                         WHERE state = 'queued'";
+        eventually("it was tried once", async || {
+            let (state, attempts) = deployment.state(&event).await?;
+            (state == State::Queued && attempts == 1).then_some(())
+        })
+        .await;
+        deployment.sql(run_again).await;
+        eventually("it was tried again", async || {
+            let (state, attempts) = deployment.state(&event).await?;
+            (state == State::Queued && attempts == 21).then_some(())
+        })
+        .await;
+        let seconds = match stores {
+            Stores::Embedded => "(next_attempt_at - leased_at) / 1000",
+            _ => "floor(extract(epoch FROM next_attempt_at - leased_at))",
+        };
+        let soon = deployment
+            .sql(&format!(
+                "SELECT count(*) FROM webhook_events WHERE {seconds} < 60"
+            ))
+            .await;
+        assert_eq!(soon, "1", "{stores:?}");
+    }
+}

@@ -54,6 +54,17 @@ pub(super) async fn depth(conn: &mut PgConnection) -> sqlx::Result<(BTreeMap<Sta
     Ok((by_state(counts)?, Duration::from_secs_f64(oldest)))
 }
 
+/// A lease that nobody holds: a row that may be written by everybody.
+const WRITE: &str = "
+    INSERT INTO leases (name, owner, lease_until) VALUES ('probe', '', now())
+    ON CONFLICT (name) DO UPDATE SET lease_until = excluded.lease_until";
+
+/// Whether a row is kept now.
+pub(super) async fn probe_writing(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query(WRITE).execute(conn).await?;
+    Ok(())
+}
+
 /// Whether the table can be read now.
 pub(super) async fn probe(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query("SELECT FROM webhook_events LIMIT 1")

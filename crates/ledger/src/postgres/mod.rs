@@ -142,6 +142,10 @@ impl Dialect for Postgres {
         look::depth(conn).await
     }
 
+    async fn probe_writing(conn: &mut PgConnection) -> sqlx::Result<()> {
+        look::probe_writing(conn).await
+    }
+
     async fn probe(conn: &mut PgConnection) -> sqlx::Result<()> {
         look::probe(conn).await
     }

@@ -34,8 +34,10 @@ const END: &str = "
 /// since it was due, if its consumer was away by then already.
 const HOLD: &str = "
     WITH held AS (
-        SELECT source, event_id, COALESCE(deadline_at, now() + make_interval(secs => $9)
-            - LEAST(make_interval(secs => $10), now() - COALESCE(next_attempt_at, now()))) AS deadline_at
+        SELECT source, event_id, GREATEST(
+            COALESCE(deadline_at, now() + make_interval(secs => $9)
+                - LEAST(make_interval(secs => $10), now() - COALESCE(next_attempt_at, now()))),
+            (SELECT resumed_at + make_interval(secs => $9) FROM targets WHERE name = $11)) AS deadline_at
         FROM webhook_events
         WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'
         FOR UPDATE
@@ -144,7 +146,8 @@ async fn end(conn: &mut PgConnection, run: &Run<'_>) -> sqlx::Result<Option<Stri
             .bind(due_in)
             .bind(held.too_long)
             .bind(HELD_MAX.as_secs_f64())
-            .bind(held.already.as_secs_f64()),
+            .bind(held.already.as_secs_f64())
+            .bind(held.target),
         Cost::Nothing => named(TAKE_BACK)
             .bind(ending.state.as_str())
             .bind(ending.error)

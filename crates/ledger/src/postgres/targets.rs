@@ -40,6 +40,7 @@ const BURY: &str = "
             FOR UPDATE SKIP LOCKED
         ) AS e
         WHERE t.name = $1 AND t.paused_at IS NULL AND t.down_since < now() - make_interval(secs => $3)
+          AND (t.resumed_at IS NULL OR t.resumed_at < now() - make_interval(secs => $3))
         LIMIT $4
     )
     UPDATE webhook_events AS e

@@ -51,6 +51,17 @@ pub(super) async fn depth(conn: &mut SqliteConnection) -> sqlx::Result<(BTreeMap
     Ok((by_state(counts)?, Duration::from_millis(oldest.unsigned_abs())))
 }
 
+/// A lease that nobody holds: a row that may be written by everybody.
+const WRITE: &str = "
+    INSERT INTO leases (name, owner, lease_until) VALUES ('probe', x'', (SELECT now FROM clock))
+    ON CONFLICT (name) DO UPDATE SET lease_until = excluded.lease_until";
+
+/// Whether a row is kept now.
+pub(super) async fn probe_writing(conn: &mut SqliteConnection) -> sqlx::Result<()> {
+    sqlx::query(WRITE).execute(conn).await?;
+    Ok(())
+}
+
 /// Whether the table can be read now.
 pub(super) async fn probe(conn: &mut SqliteConnection) -> sqlx::Result<()> {
     sqlx::query("SELECT 1 FROM webhook_events LIMIT 1")

@@ -154,6 +154,10 @@ impl Dialect for Sqlite {
         look::depth(conn).await
     }
 
+    async fn probe_writing(conn: &mut SqliteConnection) -> sqlx::Result<()> {
+        look::probe_writing(conn).await
+    }
+
     async fn probe(conn: &mut SqliteConnection) -> sqlx::Result<()> {
         look::probe(conn).await
     }

@@ -27,8 +27,10 @@ const END: &str = "
 /// Until when an event may be held: it has been since it was due, if its consumer was away by then already.
 const DEADLINE: &str = "
     UPDATE webhook_events
-    SET deadline_at = COALESCE(deadline_at, (SELECT now FROM clock) + $4
-        - min($5, (SELECT now FROM clock) - COALESCE(next_attempt_at, (SELECT now FROM clock))))
+    SET deadline_at = max(
+        COALESCE(deadline_at, (SELECT now FROM clock) + $4
+            - min($5, (SELECT now FROM clock) - COALESCE(next_attempt_at, (SELECT now FROM clock)))),
+        COALESCE((SELECT resumed_at + $4 FROM targets WHERE name = $6), 0))
     WHERE source = $1 AND event_id = $2 AND lease_owner = $3 AND state = 'running'";
 
 /// Holds an event, whose run gives its try back, or buries it when it was held for too long.
@@ -112,6 +114,7 @@ async fn end(conn: &mut SqliteConnection, lease: &Lease, ending: &Ending<'_>) ->
         named(DEADLINE)
             .bind(milliseconds(HELD_MAX))
             .bind(milliseconds(held.already))
+            .bind(held.target)
             .execute(&mut *conn)
             .await?;
     }

@@ -29,7 +29,8 @@ const PAUSED: &str = "SELECT name FROM targets WHERE paused_at IS NOT NULL ORDER
 /// Whether anything can be held for too long for its sake. A target that a person paused waits for that person.
 pub(super) const LONG_AWAY: &str = "
     SELECT EXISTS (SELECT 1 FROM targets
-                   WHERE name = $1 AND paused_at IS NULL AND down_since < (SELECT now FROM clock) - $2)";
+                   WHERE name = $1 AND paused_at IS NULL AND down_since < (SELECT now FROM clock) - $2
+                     AND COALESCE(resumed_at, 0) < (SELECT now FROM clock) - $2)";
 
 /// One end of one lane, as a fetch reads it, and the target first: it may have come back meanwhile. Nobody
 /// could try these, so there is no run to write down.
@@ -40,6 +41,7 @@ pub(super) const BURY: &str = "
     WHERE rowid IN (
         SELECT e.rowid FROM targets AS t CROSS JOIN webhook_events AS e INDEXED BY webhook_events_lanes
         WHERE t.name = $1 AND t.paused_at IS NULL AND t.down_since < (SELECT now FROM clock) - $2
+          AND COALESCE(t.resumed_at, 0) < (SELECT now FROM clock) - $2
           AND e.source = $3 AND (e.attempts > 0 OR e.generation > 0) = $4
           AND e.state IN ('queued', 'parked') AND e.next_attempt_at < (SELECT now FROM clock) - $2
           AND e.state = 'queued'

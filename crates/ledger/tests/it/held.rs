@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hookgate_ledger::{Effects, Job, Ledger, Outcome, Queue, Settled, State};
 
+use crate::change::reason;
 use crate::database::Database;
 use crate::on_both;
 use crate::sample::{LONG, event, fetch, fetch_one, key, source};
@@ -18,6 +19,7 @@ on_both!(
     an_event_that_is_given_back_is_not_held,
     a_target_is_down_since_the_first_that_saw_it_and_up_when_anybody_did,
     what_nobody_could_try_for_too_long_is_buried_unless_a_person_paused_it,
+    the_time_of_a_pause_is_not_held_against_an_event,
 );
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -27,6 +29,7 @@ fn away(away_for: Duration) -> Outcome {
         after: Duration::ZERO,
         error: "the target cannot be reached".into(),
         away_for,
+        target: "crm".into(),
     }
 }
 
@@ -224,4 +227,35 @@ async fn what_nobody_could_try_for_too_long_is_buried_unless_a_person_paused_it(
             .await,
         "queued"
     );
+}
+
+async fn the_time_of_a_pause_is_not_held_against_an_event(db: Database) {
+    let (ledger, desk) = (db.ledger().await, db.desk().await);
+    let job = leased(&*ledger).await;
+    assert_eq!(
+        settle(&*ledger, &job, away(Duration::ZERO)).await,
+        Settled::Committed
+    );
+    let _ = ledger.append(event("evt_2"), Queue::ForWorker).await.unwrap();
+    ledger.target_down("crm").await.unwrap();
+    assert!(desk.pause("crm", &reason("they migrate")).await.unwrap());
+    // Eighty hours pass.
+    for column in ["next_attempt_at", "deadline_at"] {
+        age(&db, "webhook_events", column, 80).await;
+    }
+    for column in ["down_since", "paused_at"] {
+        age(&db, "targets", column, 80).await;
+    }
+    assert!(desk.resume("crm", &reason("they are done")).await.unwrap());
+    assert_eq!(ledger.bury_held("crm", &[source("stripe")]).await.unwrap(), 0);
+    for job in fetch(&*ledger, LONG).await {
+        assert_eq!(settle(&*ledger, &job, away(80 * HOUR)).await, Settled::Committed);
+    }
+    // From the end of the pause on it counts.
+    age(&db, "targets", "resumed_at", 73).await;
+    age(&db, "webhook_events", "next_attempt_at", 73).await;
+    age(&db, "webhook_events", "deadline_at", 1).await;
+    for job in fetch(&*ledger, LONG).await {
+        assert_eq!(settle(&*ledger, &job, away(80 * HOUR)).await, Settled::Buried);
+    }
 }

@@ -24,7 +24,7 @@ const PAUSE: &str = "
 
 const RESUME: &str = "
     WITH resumed AS (
-        UPDATE targets SET paused_at = NULL, paused_by = NULL, paused_why = NULL
+        UPDATE targets SET paused_at = NULL, paused_by = NULL, paused_why = NULL, resumed_at = now()
         WHERE name = $1 AND paused_at IS NOT NULL
         RETURNING name
     )

@@ -18,7 +18,8 @@ const PAUSE: &str = "
     WHERE targets.paused_at IS NULL";
 
 const RESUME: &str = "
-    UPDATE targets SET paused_at = NULL, paused_by = NULL, paused_why = NULL
+    UPDATE targets
+    SET paused_at = NULL, paused_by = NULL, paused_why = NULL, resumed_at = (SELECT now FROM clock)
     WHERE name = $1 AND paused_at IS NOT NULL";
 
 const AUDIT: &str = "

@@ -38,4 +38,6 @@ pub use reason::{BadReason, Reason};
 pub use records::{Appended, Begun, DeliveryId, Entry, NewEvent, Path, Queue, State, Stored, StoredHeaders};
 pub use sqlite::SqliteLedger;
 pub use upkeep::{Death, Deaths, Elected, Retention, SweepPlace, Swept, Upkeep};
-pub use work::{Effects, Fetch, Job, Lane, Lease, OnFailure, OutboxRow, Outcome, Rescued, Settled, TriesMax};
+pub use work::{
+    Effects, Fetch, Job, Lane, Lease, OnFailure, OutboxRow, Outcome, Rescued, Settled, Ticket, TriesMax,
+};

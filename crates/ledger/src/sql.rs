@@ -6,6 +6,7 @@ pub(crate) mod upkeep;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -49,6 +50,9 @@ pub(crate) trait Dialect: Herald {
 
     /// As [`Ledger::fetch`].
     async fn fetch(conn: &mut Self::Connection, want: &Fetch) -> sqlx::Result<Vec<Job>>;
+
+    /// What a fetch with this ticket leased, whose answer was lost; the leases are extended.
+    async fn leased_before(conn: &mut Self::Connection, want: &Fetch) -> sqlx::Result<Vec<Job>>;
 
     /// As [`Ledger::heartbeat`].
     async fn heartbeat(conn: &mut Self::Connection, lease: &Lease, extend: Duration)
@@ -135,6 +139,31 @@ pub(crate) trait SqlLedger: Send + Sync + 'static {
     fn parts(&self) -> &Parts<Self::Dialect>;
 }
 
+/// A fetch, and whether it was tried.
+struct Look<'a> {
+    want: &'a Fetch,
+    tried: AtomicBool,
+}
+
+impl<'a> Look<'a> {
+    fn new(want: &'a Fetch) -> Self {
+        Self {
+            want,
+            tried: AtomicBool::new(want.ticket.was_asked()),
+        }
+    }
+
+    async fn at<D: Dialect>(&self, conn: &mut D::Connection) -> sqlx::Result<Vec<Job>> {
+        if self.tried.swap(true, Ordering::Relaxed) {
+            let before = D::leased_before(conn, self.want).await?;
+            if !before.is_empty() {
+                return Ok(before);
+            }
+        }
+        D::fetch(conn, self.want).await
+    }
+}
+
 /// Commits batches on the ledger's own connections.
 struct Committer<D: Dialect> {
     writers: Arc<Sessions<D>>,
@@ -206,7 +235,9 @@ impl<L: SqlLedger> Ledger for L {
     async fn fetch(&self, want: Fetch) -> Result<Vec<Job>, LedgerError> {
         self.parts()
             .writers
-            .run(&want, |conn, want| L::Dialect::fetch(conn, want))
+            .run(&Look::new(&want), |conn, look| {
+                Box::pin(look.at::<L::Dialect>(conn))
+            })
             .await
     }
 

@@ -54,6 +54,42 @@ pub struct Fetch {
     pub bytes_max: u64,
     /// How long the lease lasts without a heartbeat.
     pub lease: Duration,
+    /// Which look this is.
+    pub ticket: Ticket,
+}
+
+/// Names one look of a worker, drawn at random. Every lease that the look takes is marked with it, so that one
+/// whose answer was lost can be asked again: what it leased is given out then, and not left to end by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    number: u64,
+    /// Whether it was asked before, and no answer came.
+    asked: bool,
+}
+
+impl Ticket {
+    /// Of a new look.
+    pub fn draw() -> Self {
+        Self {
+            number: rand::random(),
+            asked: false,
+        }
+    }
+
+    /// Of the same look, asked again.
+    pub fn again(self) -> Self {
+        Self { asked: true, ..self }
+    }
+
+    /// Whether there may be leases of it already.
+    pub(crate) fn was_asked(self) -> bool {
+        self.asked
+    }
+
+    /// The first half of the owner of each of its leases.
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
+        self.number.to_be_bytes()
+    }
 }
 
 /// How much of one source a worker wants.

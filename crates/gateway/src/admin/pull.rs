@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookgate_ledger::{Effects, Fetch, Job, Lane, Lease, LedgerError, Outcome, Settled, TriesMax};
+use hookgate_ledger::{Effects, Fetch, Job, Lane, Lease, LedgerError, Outcome, Settled, Ticket, TriesMax};
 use hookgate_webhook::SourceName;
 use prometheus::IntGauge;
 use rand::RngExt as _;
@@ -264,6 +264,7 @@ impl Pull {
             limit: want.limit,
             bytes_max: BATCH_BYTES_MAX,
             lease: want.lease,
+            ticket: Ticket::draw(),
         };
         self.metrics.consumer_looks.inc();
         self.ledger.fetch(fetch).await

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hookgate_ledger::{Fetch, Job, Lane};
+use hookgate_ledger::{Fetch, Job, Lane, Ticket};
 use hookgate_webhook::SourceName;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -18,19 +18,28 @@ use super::{Scope, Worker};
 /// Bodies fetched at once: one of the largest that a provider sends, or thousands of the common ones.
 const FETCH_BYTES_MAX: u64 = 32 << 20;
 
+/// What one look leaves to the next.
+#[derive(Default)]
+pub(super) struct Looks {
+    /// Sources that may have had more than there was room for.
+    pub(super) hungry: HashSet<SourceName>,
+    /// A look whose answer did not come: it may have leased events all the same.
+    unanswered: Option<Ticket>,
+}
+
 impl Worker {
     /// Leases what there is room for, and starts it. Says whether any lane may have more, and remembers which.
     pub(super) async fn run_once(
         self: &Arc<Self>,
         tasks: &mut JoinSet<()>,
-        hungry: &mut HashSet<SourceName>,
+        looks: &mut Looks,
         scope: Scope,
     ) -> bool {
         let free = self
             .concurrency
             .saturating_sub(self.in_hand.load(Ordering::Relaxed));
         let mut lanes = self.lanes(free, Instant::now());
-        lanes.retain(|lane| scope == Scope::All || hungry.contains(&lane.source));
+        lanes.retain(|lane| scope == Scope::All || looks.hungry.contains(&lane.source));
         if lanes.is_empty() {
             return false;
         }
@@ -39,19 +48,22 @@ impl Worker {
             limit: u32::try_from(free).unwrap_or(u32::MAX),
             bytes_max: FETCH_BYTES_MAX,
             lease: self.lease,
+            ticket: looks.unanswered.map_or_else(Ticket::draw, Ticket::again),
         };
         let jobs = match self.ledger.fetch(want.clone()).await {
             Ok(jobs) => jobs,
             Err(error) => {
                 tracing::debug!(%error, "nothing was fetched");
+                looks.unanswered = Some(want.ticket);
                 return false;
             }
         };
+        looks.unanswered = None;
         let full = full_lanes(&want, &jobs);
         for lane in &want.lanes {
             match full.contains(&lane.source) {
-                true => hungry.insert(lane.source.clone()),
-                false => hungry.remove(&lane.source),
+                true => looks.hungry.insert(lane.source.clone()),
+                false => looks.hungry.remove(&lane.source),
             };
         }
         for job in jobs {
@@ -160,6 +172,7 @@ mod tests {
             limit: 6,
             bytes_max: 1000,
             lease: Duration::ZERO,
+            ticket: Ticket::draw(),
         };
         let mut full: Vec<_> = full_lanes(&want, jobs).iter().map(ToString::to_string).collect();
         full.sort();

@@ -9,7 +9,7 @@ mod look;
 mod route;
 mod tending;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -28,6 +28,7 @@ pub use route::Route;
 
 use crate::metrics::Metrics;
 use crate::stores::GuardedLedger;
+use look::Looks;
 
 /// Longest pause between two looks. News of events come earlier; this is for retries, which have no news, and
 /// for databases that pass none on.
@@ -80,7 +81,7 @@ impl Worker {
     async fn deliver(self: Arc<Self>, stop: CancellationToken) {
         let mut tasks = JoinSet::new();
         let mut news = self.ledger.arrivals();
-        let mut hungry = HashSet::new();
+        let mut looks = Looks::default();
         let mut scope = Scope::All;
         let mut all_at = Instant::now();
         while !stop.is_cancelled() {
@@ -89,7 +90,7 @@ impl Worker {
                 news.mark_unchanged();
                 all_at = looked_at;
             }
-            let full = self.run_once(&mut tasks, &mut hungry, scope).await;
+            let full = self.run_once(&mut tasks, &mut looks, scope).await;
             while tasks.try_join_next().is_some() {}
             // A lane that is full again and again must not keep us from the others.
             let overdue = looked_at >= all_at + IDLE_INTERVAL || news.has_changed().unwrap_or_default();
@@ -97,7 +98,7 @@ impl Worker {
                 true if overdue => Scope::All,
                 true => Scope::Hungry,
                 false => {
-                    let waiting = self.wait(!hungry.is_empty(), looked_at, all_at, &mut news);
+                    let waiting = self.wait(!looks.hungry.is_empty(), looked_at, all_at, &mut news);
                     stop.run_until_cancelled(waiting).await.unwrap_or(Scope::All)
                 }
             };

@@ -98,6 +98,10 @@ impl Dialect for Postgres {
         queue::fetch(conn, want).await
     }
 
+    async fn leased_before(conn: &mut PgConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
+        queue::leased_before(conn, want).await
+    }
+
     async fn heartbeat(conn: &mut PgConnection, lease: &Lease, extend: Duration) -> sqlx::Result<Settled> {
         queue::heartbeat(conn, lease, extend).await
     }

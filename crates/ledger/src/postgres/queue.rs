@@ -52,7 +52,7 @@ const FETCH: &str = "
     ), leased AS (
         UPDATE webhook_events AS e
         SET state = 'running', attempts = e.attempts + 1, tries = e.tries + 1,
-            lease_owner = uuid_send(gen_random_uuid()), leased_at = now(),
+            lease_owner = $8::bytea || substr(uuid_send(gen_random_uuid()), 9), leased_at = now(),
             lease_until = now() + make_interval(secs => $5)
         FROM summed
         WHERE e.source = summed.source AND e.event_id = summed.event_id
@@ -63,6 +63,14 @@ const FETCH: &str = "
            provider, event_type, headers, body
     FROM leased
     ORDER BY place";
+
+/// Running rows are few, and stand in an index of their own.
+const LEASED_BEFORE: &str = "
+    UPDATE webhook_events
+    SET lease_until = greatest(lease_until, now() + make_interval(secs => $2))
+    WHERE state = 'running' AND substr(lease_owner, 1, 8) = $1
+    RETURNING source, event_id, lease_owner, attempts::bigint, generation::bigint, tries::bigint,
+              provider, event_type, headers, body";
 
 const HEARTBEAT: &str = "
     UPDATE webhook_events
@@ -109,6 +117,17 @@ pub(super) async fn fetch(conn: &mut PgConnection, want: &Fetch) -> sqlx::Result
         .bind(want.lease.as_secs_f64())
         .bind(i64::from(want.limit))
         .bind(signed(want.bytes_max))
+        .bind(&want.ticket.to_bytes()[..])
+        .fetch_all(conn)
+        .await?;
+    rows.into_iter().map(Leased::job).collect()
+}
+
+/// What this ticket has leased already.
+pub(super) async fn leased_before(conn: &mut PgConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
+    let rows: Vec<Leased> = sqlx::query_as(LEASED_BEFORE)
+        .bind(&want.ticket.to_bytes()[..])
+        .bind(want.lease.as_secs_f64())
         .fetch_all(conn)
         .await?;
     rows.into_iter().map(Leased::job).collect()

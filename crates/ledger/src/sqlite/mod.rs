@@ -106,6 +106,10 @@ impl Dialect for Sqlite {
         queue::fetch(conn, want).await
     }
 
+    async fn leased_before(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
+        queue::leased_before(conn, want).await
+    }
+
     async fn heartbeat(
         conn: &mut SqliteConnection,
         lease: &Lease,

@@ -41,11 +41,18 @@ pub(super) const CHOOSE: &str = "
 /// Every row gets an owner of its own. An update returns rows in no order that could be named.
 pub(super) const LEASE: &str = "
     UPDATE webhook_events
-    SET state = 'running', attempts = attempts + 1, tries = tries + 1, lease_owner = randomblob(16),
+    SET state = 'running', attempts = attempts + 1, tries = tries + 1, lease_owner = unhex(hex($3) || hex(randomblob(8))),
         leased_at = (SELECT now FROM clock), lease_until = (SELECT now FROM clock) + $2
     WHERE rowid IN (SELECT value FROM json_each($1))
     RETURNING rowid AS row, source, event_id, lease_owner, attempts, generation, tries, provider, event_type,
               headers, body";
+
+/// Running rows are few, and stand in an index of their own.
+pub(super) const LEASED_BEFORE: &str = "
+    UPDATE webhook_events
+    SET lease_until = max(lease_until, (SELECT now FROM clock) + $2)
+    WHERE state = 'running' AND substr(lease_owner, 1, 8) = $1
+    RETURNING source, event_id, lease_owner, attempts, generation, tries, provider, event_type, headers, body";
 
 /// One end of one lane. SQLite has no lateral joins, so each is a part of its own.
 const DUE: &str = "
@@ -106,24 +113,35 @@ pub(super) async fn fetch(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Re
         .bind(signed(want.bytes_max))
         .fetch_all(&mut *tx)
         .await?;
-    let jobs = lease(&mut tx, &chosen, want.lease).await?;
+    let jobs = lease(&mut tx, &chosen, want).await?;
     tx.commit().await?;
     Ok(jobs)
 }
 
 /// Leases these rows, and says them in the same order.
-async fn lease(conn: &mut SqliteConnection, chosen: &[i64], span: Duration) -> sqlx::Result<Vec<Job>> {
+async fn lease(conn: &mut SqliteConnection, chosen: &[i64], want: &Fetch) -> sqlx::Result<Vec<Job>> {
     if chosen.is_empty() {
         return Ok(Vec::new());
     }
     let mut rows = sqlx::query(LEASE)
         .bind(serde_json::Value::from_iter(chosen.iter().copied()).to_string())
-        .bind(milliseconds(span))
+        .bind(milliseconds(want.lease))
+        .bind(&want.ticket.to_bytes()[..])
         .fetch_all(conn)
         .await?;
     let turns: HashMap<i64, usize> = chosen.iter().copied().zip(0..).collect();
     rows.sort_by_key(|row| turns.get(&row.get::<i64, _>("row")).copied());
     rows.iter().map(|row| Leased::from_row(row)?.job()).collect()
+}
+
+/// What this ticket has leased already.
+pub(super) async fn leased_before(conn: &mut SqliteConnection, want: &Fetch) -> sqlx::Result<Vec<Job>> {
+    let rows: Vec<Leased> = sqlx::query_as(LEASED_BEFORE)
+        .bind(&want.ticket.to_bytes()[..])
+        .bind(milliseconds(want.lease))
+        .fetch_all(conn)
+        .await?;
+    rows.into_iter().map(Leased::job).collect()
 }
 
 /// Both ends of so many lanes, as a compound of compounds that are each short enough.

@@ -31,6 +31,7 @@ mod sqlite;
 mod sweep;
 mod table;
 mod targets;
+mod unanswered;
 
 /// Runs each case of a module on both dialects.
 macro_rules! on_both {

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hookgate_ledger::{Appended, DeliveryId, Fetch, Job, Lane, Ledger, NewEvent, State};
+use hookgate_ledger::{Appended, DeliveryId, Fetch, Job, Lane, Ledger, NewEvent, State, Ticket};
 use hookgate_webhook::{EventId, EventKey, Field, Mode, ProviderTime, SourceName};
 
 /// A lease that does not end during a test.
@@ -81,6 +81,7 @@ pub(crate) fn all(lease: Duration) -> Fetch {
         limit: 100,
         bytes_max: 1 << 20,
         lease,
+        ticket: Ticket::draw(),
     }
 }
 

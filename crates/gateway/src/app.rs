@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
-use actix_web::{HttpServer, web};
+use actix_web::web;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::{self, Admin};
+use crate::admin::Admin;
 use crate::assembly::{self, Assembly, Ends, Sources};
 use crate::config::{Config, Wrong};
 use crate::intake::Intake;
@@ -308,18 +308,10 @@ impl Served {
 
 /// Serves probes and metrics from now on.
 fn admin_server(config: &Config, admin: web::Data<Admin>) -> Result<(ServerHandle, SocketAddr), StartError> {
-    let server = HttpServer::new(move || admin::application(admin.clone()))
-        .workers(1)
-        // A consumer that hangs up while it waits must not be given an event.
-        .h1_allow_half_closed(false)
-        .disable_signals()
-        .bind(config.admin_listen)
-        .map_err(|problem| StartError::Listen {
-            address: config.admin_listen,
-            problem,
-        })?;
-    let address = server.addrs()[0];
-    let server = server.run();
+    let (server, address) = listener::open_admin(config, admin).map_err(|problem| StartError::Listen {
+        address: config.admin_listen,
+        problem,
+    })?;
     let handle = server.handle();
     tokio::spawn(server);
     Ok((handle, address))

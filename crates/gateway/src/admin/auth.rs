@@ -2,12 +2,12 @@
 //! token the API is off. Tokens are compared as digests in constant time, so that neither their bytes nor
 //! their length can be guessed from how long a refusal takes.
 
-use actix_web::HttpRequest;
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web;
+use actix_web::{HttpRequest, ResponseError as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -15,6 +15,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::Admin;
 use super::problem::{Kind, Problem};
+use crate::listener::{Deadline, Extension};
+use crate::unread;
 
 /// Why a caller was refused: the label of its counter.
 pub const REFUSALS: [&str; 2] = ["missing_token", "bad_token"];
@@ -118,15 +120,18 @@ fn is_below(path: &str, top: &str) -> bool {
 
 /// Lets nobody through who may not, and nothing that needs a token into a cache.
 pub(super) async fn guard(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     if OPEN.contains(&routed(request.request())) {
         return next.call(request).await;
     }
     let mut answer = match admit(request.request()) {
-        Ok(_in_hand) => next.call(request).await?,
-        Err(problem) => request.error_response(problem),
+        Ok(_admitted) => next.call(request).await?,
+        Err(problem) => {
+            let unread = request.extract::<web::Payload>().await?;
+            request.into_response(unread::closing(problem.error_response(), unread))
+        }
     };
     answer
         .headers_mut()
@@ -140,8 +145,15 @@ pub(super) fn routed(request: &HttpRequest) -> &str {
     request.match_info().as_str()
 }
 
-/// The token that comes back says that a request is in hand, for a process that wants to end.
-fn admit(request: &HttpRequest) -> Result<TaskTrackerToken, Problem> {
+/// A request that was let in.
+struct Admitted {
+    /// Says so to a process that wants to end.
+    _in_hand: TaskTrackerToken,
+    /// Only now may its connection wait for what takes long.
+    _extension: Option<Extension>,
+}
+
+fn admit(request: &HttpRequest) -> Result<Admitted, Problem> {
     let admin = request
         .app_data::<web::Data<Admin>>()
         .expect("the admin listener has its state");
@@ -152,7 +164,11 @@ fn admit(request: &HttpRequest) -> Result<TaskTrackerToken, Problem> {
         }
         refused.problem()
     })?;
-    Ok(admin.in_hand.token())
+    let deadline = request.conn_data::<Deadline>();
+    Ok(Admitted {
+        _in_hand: admin.in_hand.token(),
+        _extension: deadline.map(|deadline| deadline.extend(admin.answer_timeout)),
+    })
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ pub(super) struct ChangeView {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BulkRequest {
-    /// Which events. Either this or `all`.
+    /// Which events, by at least one of its fields. Either this or `all`.
     filter: Option<BulkFilter>,
     /// True: every event that the change can start from. Either this or `filter`.
     all: Option<bool>,
@@ -181,8 +181,9 @@ pub(super) async fn many(
 ) -> Result<HttpResponse, Problem> {
     let reason = reason(&request.who, &request.why)?;
     let spacing = spacing(change, request.rate)?;
-    let place = filter::cursor(request.cursor.as_deref(), cursor::read, "next")?;
     let now = u64::try_from(clock::since_epoch().as_millis()).unwrap_or(u64::MAX);
+    let read = |text: &str| cursor::read(text, now);
+    let place = filter::cursor(request.cursor.as_deref(), read, "next")?;
     let begin = place.as_ref().map_or(now, |place| place.due.max(now));
     let dry_run = request.dry_run.unwrap_or_default();
     let bulk = Bulk {
@@ -236,9 +237,14 @@ fn reason(who: &str, why: &str) -> Result<Reason, Problem> {
 
 fn chosen(filter: Option<BulkFilter>, all: Option<bool>) -> Result<hookgate_ledger::Filter, Problem> {
     match (filter, all) {
-        (Some(filter), None | Some(false)) => filter.read("filter.", Vec::new()),
+        (Some(filter), None | Some(false)) if filter != BulkFilter::default() => {
+            filter.read("filter.", Vec::new())
+        }
         (None, Some(true)) => BulkFilter::default().read("", Vec::new()),
-        _ => Err(Problem::value("filter", "either a filter or \"all\": true")),
+        _ => Err(Problem::value(
+            "filter",
+            "a filter that names something, or \"all\": true for every event",
+        )),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) const LEASE_MIN: Duration = Duration::from_secs(1);
 pub(super) const LEASE_MAX: Duration = Duration::from_hours(1);
 
 /// The longest wait for something to give: shorter than what most proxies wait for an answer.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// What a consumer wants.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -101,7 +101,7 @@ pub(super) struct Item {
 )]
 #[post("/v1/consume")]
 pub(super) async fn consume_events(
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     let request = input::body::<ConsumeRequest>(payload).await?;

@@ -41,7 +41,7 @@ pub(super) async fn list_dead_letters(
 #[post("/v1/dead-letters/{source}/{id}/redrive")]
 pub(super) async fn redrive_dead_letter(
     path: EventPath,
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     change::one(
@@ -66,7 +66,7 @@ pub(super) async fn redrive_dead_letter(
 #[post("/v1/dead-letters/{source}/{id}/discard")]
 pub(super) async fn discard_dead_letter(
     path: EventPath,
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     change::one(
@@ -89,7 +89,7 @@ pub(super) async fn discard_dead_letter(
 )]
 #[post("/v1/dead-letters/redrive")]
 pub(super) async fn redrive_dead_letters(
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     change::many(
@@ -111,7 +111,7 @@ pub(super) async fn redrive_dead_letters(
 )]
 #[post("/v1/dead-letters/discard")]
 pub(super) async fn discard_dead_letters(
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     change::many(

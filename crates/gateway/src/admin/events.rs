@@ -98,7 +98,7 @@ pub(super) async fn download_body(path: EventPath, admin: web::Data<Admin>) -> R
 #[post("/v1/events/{source}/{id}/replay")]
 pub(super) async fn replay_event(
     path: EventPath,
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     change::replay(&admin, path.0, input::body::<ReplayRequest>(payload).await?).await
@@ -115,7 +115,7 @@ pub(super) async fn replay_event(
 )]
 #[post("/v1/events/replay")]
 pub(super) async fn replay_events(
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     change::many(&admin, Change::Replay, input::body::<BulkRequest>(payload).await?).await

@@ -71,7 +71,7 @@ pub(super) struct DeadLettersQuery {
 }
 
 /// Which events a bulk change is about. Everything given must be true of an event.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BulkFilter {
     /// Received by this source.

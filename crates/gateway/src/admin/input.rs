@@ -9,6 +9,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
+use futures_util::future::LocalBoxFuture;
 use hookgate_webhook::{EventId, EventKey, SourceName};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 use utoipa::IntoParams;
 
 use super::problem::{Kind, Problem};
+use super::{Admin, json};
 
 /// Longest body of a request, unless it is one that has more to say.
 const BODY_BYTES_MAX: usize = 64 << 10;
@@ -55,22 +57,53 @@ fn decoded(text: &str) -> Result<String, Problem> {
     }
 }
 
+/// A body on its way, and how long it may take to arrive.
+pub(super) struct Sent {
+    payload: web::Payload,
+    timeout: Duration,
+}
+
+impl FromRequest for Sent {
+    type Error = actix_web::Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Self::Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let admin = request.app_data::<web::Data<Admin>>();
+        let timeout = admin.map_or(Duration::MAX, |admin| admin.body_timeout);
+        let payload = web::Payload::from_request(request, payload);
+        Box::pin(async move {
+            let payload = payload.await?;
+            Ok(Self { payload, timeout })
+        })
+    }
+}
+
 /// Reads the body as one JSON object.
 ///
 /// # Errors
 /// A [`Problem`] that names the field.
-pub(super) async fn body<T: DeserializeOwned>(payload: web::Payload) -> Result<T, Problem> {
-    long_body(payload, BODY_BYTES_MAX).await
+pub(super) async fn body<T: DeserializeOwned>(sent: Sent) -> Result<T, Problem> {
+    long_body(sent, BODY_BYTES_MAX).await
 }
 
 /// The same of a body that may be so long.
 ///
 /// # Errors
 /// A [`Problem`] that names the field.
-pub(super) async fn long_body<T: DeserializeOwned>(
-    mut payload: web::Payload,
-    bytes_max: usize,
-) -> Result<T, Problem> {
+pub(super) async fn long_body<T: DeserializeOwned>(sent: Sent, bytes_max: usize) -> Result<T, Problem> {
+    let reading = collect(sent.payload, bytes_max);
+    let bytes = tokio::time::timeout(sent.timeout, reading).await.map_err(|_| {
+        let timeout = humantime::format_duration(sent.timeout);
+        let detail = format!("the body did not arrive within {timeout}: send it again, faster");
+        Problem::new(Kind::RequestTimeout, detail)
+    })??;
+    match json::read(&bytes)? {
+        object @ Value::Object(_) => typed(object, Kind::UnknownField),
+        _ => Err(Problem::new(Kind::BadJson, "the body must be one JSON object")),
+    }
+}
+
+async fn collect(mut payload: web::Payload, bytes_max: usize) -> Result<BytesMut, Problem> {
     let mut bytes = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk =
@@ -83,18 +116,7 @@ pub(super) async fn long_body<T: DeserializeOwned>(
         }
         bytes.extend_from_slice(&chunk);
     }
-    let value = serde_json::from_slice(&bytes).map_err(|error| {
-        let line = error.line();
-        let detail = format!(
-            "the body is no JSON from line {line}, column {} on",
-            error.column()
-        );
-        Problem::new(Kind::BadJson, detail)
-    })?;
-    match value {
-        object @ Value::Object(_) => typed(object, Kind::UnknownField),
-        _ => Err(Problem::new(Kind::BadJson, "the body must be one JSON object")),
-    }
+    Ok(bytes)
 }
 
 /// Values as what they are meant to be. `unknown` is the kind of problem that a superfluous name is.

@@ -15,6 +15,7 @@ mod dead_letters;
 mod events;
 mod filter;
 mod input;
+mod json;
 mod lease;
 mod openapi;
 mod probes;
@@ -53,6 +54,9 @@ use auth::Tokens;
 use problem::{Kind, Problem};
 use pull::{Pull, Waiting};
 
+/// A question of a person is answered by then, however little time deliveries are given.
+const DESK_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// What the admin listener needs.
 pub struct Admin {
     /// Both stores.
@@ -64,6 +68,10 @@ pub struct Admin {
     /// Requests of the API in hand.
     pub in_hand: TaskTracker,
     tokens: Tokens,
+    /// How long a request's body may take.
+    body_timeout: Duration,
+    /// How long the answer to whoever has shown a token may take.
+    answer_timeout: Duration,
     pull: Option<Arc<Pull>>,
     /// Sources by the name of their target.
     targets: BTreeMap<String, Vec<String>>,
@@ -94,6 +102,8 @@ impl Admin {
             ready: AtomicBool::new(false),
             in_hand: TaskTracker::new(),
             tokens: Tokens::new(config.admin_token.as_ref(), config.consume_token.as_ref()),
+            body_timeout: config.client.request_timeout,
+            answer_timeout: consume::WAIT_MAX + 3 * config.ledger_timeout.max(DESK_TIMEOUT),
             pull,
             targets: targets(config),
             runtime: receiver.runtime.clone(),

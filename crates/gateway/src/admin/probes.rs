@@ -4,10 +4,11 @@
 use std::sync::atomic::Ordering;
 
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpResponse, Route, guard, web};
 use serde::Serialize;
 
 use super::Admin;
+use super::problem::Problem;
 
 #[derive(Serialize)]
 struct Readiness {
@@ -19,9 +20,22 @@ struct Readiness {
 /// The routes of probes and metrics, which need no token.
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/healthz", web::get().to(healthz))
-        .route("/readyz", web::get().to(readyz))
-        .route("/metrics", web::get().to(metrics));
+        .route("/healthz", looking().to(healthz))
+        .route("/healthz", web::to(refuse))
+        .route("/readyz", looking().to(readyz))
+        .route("/readyz", web::to(refuse))
+        .route("/metrics", looking().to(metrics))
+        .route("/metrics", web::to(refuse));
+}
+
+/// Some probes ask for the head alone.
+fn looking() -> Route {
+    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
+}
+
+/// What answers to other methods.
+async fn refuse() -> Result<HttpResponse, Problem> {
+    Err(Problem::method("GET, HEAD".to_owned()))
 }
 
 async fn healthz() -> HttpResponse {

@@ -44,6 +44,8 @@ pub(super) enum Kind {
     WrongState,
     /// The event has another generation.
     OtherGeneration,
+    /// The request's body took too long.
+    RequestTimeout,
     /// The request's body is too large.
     BodyTooLarge,
     /// There is no ledger.
@@ -74,6 +76,7 @@ impl Kind {
             Self::PayloadPruned => "payload_pruned",
             Self::WrongState => "wrong_state",
             Self::OtherGeneration => "other_generation",
+            Self::RequestTimeout => "request_timeout",
             Self::BodyTooLarge => "body_too_large",
             Self::NoLedger => "no_ledger",
             Self::Unavailable => "unavailable",
@@ -98,6 +101,7 @@ impl Kind {
             Self::PayloadPruned => "The event's body is gone",
             Self::WrongState => "The event is in another state",
             Self::OtherGeneration => "The event has another generation",
+            Self::RequestTimeout => "Request too slow",
             Self::BodyTooLarge => "Body too large",
             Self::NoLedger => "No ledger",
             Self::Unavailable => "Not available now",
@@ -119,6 +123,7 @@ impl Kind {
             }
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::PayloadPruned | Self::WrongState | Self::OtherGeneration => StatusCode::CONFLICT,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             // Not the server's trouble: the same search would take as long again.
             Self::SearchTooSlow => StatusCode::UNPROCESSABLE_ENTITY,
@@ -237,7 +242,7 @@ impl ResponseError for Problem {
                 answer.insert_header((WWW_AUTHENTICATE, r#"Bearer realm="hookgate""#));
             }
             // What was not read of the body must not be taken for the next request.
-            Kind::BodyTooLarge => {
+            Kind::BodyTooLarge | Kind::RequestTimeout => {
                 answer.force_close();
             }
             _ => {}

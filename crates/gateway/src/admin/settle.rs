@@ -92,7 +92,7 @@ pub(super) struct SettledView {
 )]
 #[post("/v1/consume/settle")]
 pub(super) async fn settle_events(
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     let request = input::long_body::<SettleRequest>(payload, BODY_BYTES_MAX).await?;
@@ -232,7 +232,7 @@ mod tests {
         );
         let body = format!(r#"{{ "items": [ {} ] }}"#, vec![item; items].join(", "));
         let (request, mut payload) = TestRequest::post().set_payload(body).to_http_parts();
-        let payload = web::Payload::from_request(&request, &mut payload).await.unwrap();
+        let payload = input::Sent::from_request(&request, &mut payload).await.unwrap();
         input::long_body(payload, BODY_BYTES_MAX).await
     }
 

@@ -67,7 +67,7 @@ pub(super) async fn list_targets(admin: web::Data<Admin>) -> Result<HttpResponse
 #[post("/v1/targets/{name}/pause")]
 pub(super) async fn pause_target(
     name: web::Path<String>,
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     let reason = input::body::<ReasonRequest>(payload).await?.reason()?;
@@ -93,7 +93,7 @@ pub(super) async fn pause_target(
 #[post("/v1/targets/{name}/resume")]
 pub(super) async fn resume_target(
     name: web::Path<String>,
-    payload: web::Payload,
+    payload: input::Sent,
     admin: web::Data<Admin>,
 ) -> Result<HttpResponse, Problem> {
     let reason = input::body::<ReasonRequest>(payload).await?.reason()?;

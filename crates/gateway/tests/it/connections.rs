@@ -161,3 +161,26 @@ async fn there_is_one_path_and_everything_beside_it_is_an_unknown_source() {
         "a query is not part of the path"
     );
 }
+
+#[tokio::test]
+async fn a_probe_may_ask_for_the_head_alone_and_for_nothing_but_get_and_head() {
+    let replica = Embedded::serve().await;
+    let admin = format!("http://{}", replica.admin_address());
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        let ask = async |method: Method| {
+            let asked = crate::gateway::client().request(method, format!("{admin}{path}"));
+            asked.send().await.expect("the admin listener answers")
+        };
+        let head = ask(Method::HEAD).await;
+        assert_eq!(head.status(), 200, "{path}");
+        let get = ask(Method::GET).await;
+        assert_eq!(get.headers()["content-type"], head.headers()["content-type"]);
+        assert!(head.bytes().await.expect("an end").is_empty());
+        assert!(!get.bytes().await.expect("a body").is_empty());
+        for method in [Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS] {
+            let refused = ask(method.clone()).await;
+            assert_eq!(refused.status(), 405, "{method} {path}");
+            assert_eq!(refused.headers()["allow"], "GET, HEAD", "{method} {path}");
+        }
+    }
+}

@@ -169,6 +169,19 @@ async fn who_and_why_are_asked_for_and_nothing_else_is_taken() {
         assert_eq!(named, field, "{body}");
         assert!(!allowed.is_empty());
     }
+    for (text, field) in [
+        (r#"{"who":"x","why":"x","generation":0,"who":"y"}"#, "who"),
+        (
+            r#"{"who":"x","why":"x","generation":0,"generation":0}"#,
+            "generation",
+        ),
+    ] {
+        let refused = problem(&scene.api.post_text(&replay, text).await, 400, "bad_value");
+        assert_eq!(refused, (field.to_owned(), "to be given once".to_owned()));
+    }
+    let two = r#"{"who":"x","why":"x","filter":{"source":"github"},"filter":{"source":"stripe"}}"#;
+    let refused = scene.api.post_text("/v1/events/replay", two).await;
+    assert_eq!(problem(&refused, 400, "bad_value").0, "filter");
     for text in ["", "{", "[]", "7", "{\"who\":\"x\",}", "who=x&why=x", "\u{0}"] {
         problem(&scene.api.post_text(&replay, text).await, 400, "bad_json");
     }
@@ -263,6 +276,13 @@ async fn a_bulk_change_says_exactly_which_events_it_means() {
         (json!({}), "bad_value", "filter"),
         (json!({"all": false}), "bad_value", "filter"),
         (json!({"all": true, "filter": {}}), "bad_value", "filter"),
+        (json!({"filter": {}}), "bad_value", "filter"),
+        (json!({"all": false, "filter": {}}), "bad_value", "filter"),
+        (
+            json!({"filter": {"source": null, "type": null, "object": null, "since": null, "until": null, "error": null}}),
+            "bad_value",
+            "filter",
+        ),
         (
             json!({"filter": {"sorce": "stripe"}}),
             "unknown_field",
@@ -293,8 +313,12 @@ async fn a_bulk_change_says_exactly_which_events_it_means() {
             "cursor",
         ),
     ] {
-        let (named, _) = problem(&bulk(&scene, "redrive", wishes.clone()).await, 400, code);
+        let (named, allowed) = problem(&bulk(&scene, "redrive", wishes.clone()).await, 400, code);
         assert_eq!(named, field, "{wishes}");
+        assert!(
+            field != "filter" || allowed.contains(r#""all": true"#),
+            "{allowed}"
+        );
     }
     let rated = bulk(&scene, "discard", json!({"all": true, "rate": 5})).await;
     assert_eq!(problem(&rated, 400, "bad_value").0, "rate");

@@ -27,8 +27,9 @@ const LEASE: Duration = Duration::from_secs(60);
 /// time.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// After the first death of a burst so long is waited for the rest of it: earlier not even the first is counted.
-const GATHER: Duration = Deaths::SETTLED_AFTER;
+/// After the first death of a burst so long is waited for the rest of it. What died less than
+/// [`Deaths::SETTLED_AFTER`] ago is not counted yet, so five seconds of deaths are told together.
+const GATHER: Duration = Deaths::SETTLED_AFTER.saturating_add(Duration::from_secs(5));
 
 /// Longest wait for an answer.
 const POST_TIMEOUT: Duration = Duration::from_secs(5);

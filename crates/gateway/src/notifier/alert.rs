@@ -26,7 +26,7 @@ pub(super) fn text(deaths: &Deaths) -> Option<String> {
     Some(format!(
         "hookgate: {count} went to the dead letters ({}).\n\
          The latest is {key}: {reason}.\n\
-         Look with `hookgate dead-letters list`; when the cause is mended, `hookgate dead-letters redrive`.",
+         Look with `hookgate dead-letters list`; when the cause is mended, `hookgate dead-letters redrive --all --why …`.",
         sources(deaths)
     ))
 }
@@ -109,7 +109,7 @@ mod tests {
             Some(
                 "hookgate: 50 events went to the dead letters (stripe 48, github 2).\n\
                  The latest is github:evt_1: the target answered 500.\n\
-                 Look with `hookgate dead-letters list`; when the cause is mended, `hookgate dead-letters redrive`."
+                 Look with `hookgate dead-letters list`; when the cause is mended, `hookgate dead-letters redrive --all --why …`."
             )
         );
         assert_eq!(super::text(&Deaths::default()), None);

@@ -123,14 +123,13 @@ fn judge(job: &Job, route: &Route, delivered: Result<(), TargetFailure>, draw: f
     let Err(failure) = delivered else {
         return Outcome::Done;
     };
-    let (key, tries, attempts_max) = (&job.lease.key, job.tries, route.attempts_max);
-    tracing::warn!(event.key = %key, "{key} try {tries} of {attempts_max}: {failure}");
+    let (tries, attempts_max) = (job.tries, route.attempts_max);
     let error = failure.to_string();
     let later = |asked: Option<Duration>, ours: Duration| {
         asked.map_or(ours, |asked| backoff::honouring(asked, draw).max(ours))
     };
     let (base, attempt) = (route.retry_base, job.lease.attempt);
-    match verdict(&failure) {
+    let outcome = match verdict(&failure) {
         Verdict::Never => Outcome::Dead { error },
         Verdict::GiveBack => Outcome::GivenBack {
             after: Duration::ZERO,
@@ -147,6 +146,22 @@ fn judge(job: &Job, route: &Route, delivered: Result<(), TargetFailure>, draw: f
             after: later(not_before, backoff::backoff(base, tries, draw)),
             error,
         },
+    };
+    say(job, attempts_max, &failure, &outcome);
+    outcome
+}
+
+/// What a failed delivery comes to, for whoever reads the log.
+fn say(job: &Job, attempts_max: u32, failure: &TargetFailure, outcome: &Outcome) {
+    let (key, tries) = (&job.lease.key, job.tries);
+    match outcome {
+        Outcome::Dead { .. } => {
+            tracing::warn!(event.key = %key, tries, "{key} is a dead letter after try {tries} of {attempts_max}: {failure}");
+        }
+        Outcome::Postponed { .. } => {
+            tracing::warn!(event.key = %key, "{key} is held, which costs no try: {failure}");
+        }
+        _ => tracing::warn!(event.key = %key, tries, "{key} try {tries} of {attempts_max}: {failure}"),
     }
 }
 

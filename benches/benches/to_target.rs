@@ -24,12 +24,33 @@ use tokio_util::sync::CancellationToken;
 /// Body size of a common Stripe event.
 const BODY_BYTES: usize = 2_000;
 
-/// Events sent one after the other.
-const IDLE_EVENTS: usize = 300;
-
-/// Events a second under load, and for how long.
+/// Events a second under load.
 const RATE: u64 = 1_000;
-const LOAD: Duration = Duration::from_secs(10);
+
+/// How much is sent.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// Events one after the other.
+    idle_events: usize,
+    /// How long the load lasts.
+    load: Duration,
+}
+
+impl Extent {
+    /// Enough to see that it works, unless it is run to measure: tests run every bench once.
+    fn asked() -> Self {
+        match std::env::args().any(|argument| argument == "--bench") {
+            true => Self {
+                idle_events: 300,
+                load: Duration::from_secs(10),
+            },
+            false => Self {
+                idle_events: 3,
+                load: Duration::from_millis(50),
+            },
+        }
+    }
+}
 
 /// Connections of the provider under load.
 const CONNECTIONS: usize = 32;
@@ -77,9 +98,10 @@ async fn measure(name: &str, database: &str, roles: &[Roles]) {
         running.spawn_local(async move { app.run(&stop).await });
     }
     let public = public.expect("somebody receives");
-    let idle = idle(&public, &received).await;
+    let extent = Extent::asked();
+    let idle = idle(&public, &received, extent.idle_events).await;
     report(&format!("{name}, idle"), idle);
-    let loaded = loaded(&public, &received).await;
+    let loaded = loaded(&public, &received, extent.load).await;
     report(&format!("{name}, {RATE}/s"), loaded);
     stop.cancel();
     running.join_all().await;
@@ -195,10 +217,10 @@ impl Client {
 }
 
 /// The delays of events that come alone.
-async fn idle(address: &str, received: &Times) -> Vec<Duration> {
+async fn idle(address: &str, received: &Times, events: usize) -> Vec<Duration> {
     let mut client = Client::connect(address).await;
     let mut delays = Vec::new();
-    for n in 0..IDLE_EVENTS {
+    for n in 0..events {
         let id = format!("evt_idle_{n}");
         let answered = client.send(&id).await;
         delays.push(delay(received, &id, answered).await);
@@ -207,7 +229,7 @@ async fn idle(address: &str, received: &Times) -> Vec<Duration> {
 }
 
 /// The delays of events that come a thousand a second.
-async fn loaded(address: &str, received: &Times) -> Vec<Duration> {
+async fn loaded(address: &str, received: &Times, load: Duration) -> Vec<Duration> {
     let begin = Instant::now();
     let mut senders = JoinSet::new();
     for lane in 0..CONNECTIONS {
@@ -216,7 +238,7 @@ async fn loaded(address: &str, received: &Times) -> Vec<Duration> {
             let mut answered = Vec::new();
             for n in (lane as u64..).step_by(CONNECTIONS) {
                 let due = Duration::from_micros(n * 1_000_000 / RATE);
-                if due > LOAD {
+                if due > load {
                     break;
                 }
                 tokio::time::sleep_until((begin + due).into()).await;

@@ -1,5 +1,5 @@
 //! Every check of hookgate, behind one command: `cargo xtask test` is what CI runs and what a contributor runs.
-//! It needs Rust; Redis and Postgres it finds, or installs from the system's packages.
+//! It needs Rust; Redis, Postgres and PgBouncer it finds, or installs from the system's packages.
 
 #![allow(
     clippy::print_stdout,
@@ -20,7 +20,7 @@ usage: cargo xtask COMMAND
 
   test     runs every check: setup, formatting, house rules, lints, documentation, tests
   tidy     checks the house rules that no compiler knows: arrows between crates, file lengths, licences
-  setup    finds Redis and Postgres, or installs them from the system's packages";
+  setup    finds Redis, Postgres and PgBouncer, or installs them from the system's packages";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -1,40 +1,62 @@
-//! Finds Redis and Postgres for the tests, or installs them from the system's packages. The tests start servers of
-//! their own, so none of the system's is started here, nor left enabled.
+//! Finds what the tests start (Redis, Postgres, a pooler), or installs it from the system's packages. The tests start
+//! servers of their own, so none of the system's is started here, nor left enabled.
 
 use std::process::{Command, Stdio};
 
-/// A store that the tests need.
-#[derive(Clone, Copy, Debug)]
-enum Store {
-    Redis,
-    Postgres,
+/// A program that the tests need. One more is one more entry of [`TOOLS`].
+struct Tool {
+    /// For people.
+    name: &'static str,
+    /// Shell that succeeds where it is installed. It looks where the tests will look.
+    found: &'static str,
+    /// What brings it, in the order of [`MANAGERS`]; several packages are parted by blanks.
+    packages: [&'static str; MANAGERS.len()],
 }
 
-impl Store {
-    /// Looks where the tests will look: Debian, Alpine and Homebrew may keep `initdb` out of PATH.
-    fn is_installed(self) -> bool {
-        succeeds(match self {
-            Self::Redis => "command -v redis-server && command -v redis-cli",
-            Self::Postgres => {
-                r#"
-                command -v initdb && exit
-                for binary in /usr/lib/postgresql/*/bin/initdb /usr/lib64/pgsql/*/bin/initdb \
-                    /usr/libexec/postgresql*/initdb /opt/homebrew/opt/postgresql*/bin/initdb \
-                    /usr/local/opt/postgresql*/bin/initdb
-                do [ -x "$binary" ] && exit; done
-                exit 1"#
-            }
-        })
+const TOOLS: [Tool; 3] = [
+    Tool {
+        name: "Redis",
+        found: "command -v redis-server && command -v redis-cli",
+        // By file, since newer Fedoras have Valkey in place of Redis.
+        packages: ["redis-server", "/usr/bin/redis-server", "redis", "redis", "redis"],
+    },
+    Tool {
+        name: "Postgres",
+        // Debian, Alpine and Homebrew may keep `initdb` out of PATH.
+        found: r#"
+            command -v initdb && exit
+            for binary in /usr/lib/postgresql/*/bin/initdb /usr/lib64/pgsql/*/bin/initdb \
+                /usr/libexec/postgresql*/initdb /opt/homebrew/opt/postgresql*/bin/initdb \
+                /usr/local/opt/postgresql*/bin/initdb
+            do [ -x "$binary" ] && exit; done
+            exit 1"#,
+        packages: [
+            "postgresql",
+            "/usr/bin/initdb",
+            "postgresql postgresql-client",
+            "postgresql",
+            "postgresql",
+        ],
+    },
+    Tool {
+        name: "PgBouncer",
+        // An ordinary user's PATH may lack sbin.
+        found: "PATH=$PATH:/usr/sbin:/usr/local/sbin; command -v pgbouncer",
+        packages: ["pgbouncer"; MANAGERS.len()],
+    },
+];
+
+impl Tool {
+    fn is_installed(&self) -> bool {
+        succeeds(self.found)
     }
 }
 
-/// A package manager, the shell that installs the packages in `$*` with it, and their names.
+/// A package manager, and the shell that installs the packages in `$*` with it.
 struct Manager {
     program: &'static str,
     needs_root: bool,
     install: &'static str,
-    redis: &'static str,
-    postgres: &'static str,
 }
 
 const MANAGERS: [Manager; 5] = [
@@ -42,43 +64,32 @@ const MANAGERS: [Manager; 5] = [
         program: "apt-get",
         needs_root: true,
         install: APT_INSTALL,
-        redis: "redis-server",
-        postgres: "postgresql",
     },
     Manager {
         program: "dnf",
         needs_root: true,
         install: "dnf install -y $*",
-        // By file, since newer Fedoras have Valkey in place of Redis.
-        redis: "/usr/bin/redis-server",
-        postgres: "/usr/bin/initdb",
     },
     Manager {
         program: "apk",
         needs_root: true,
         install: "apk add --no-cache $*",
-        redis: "redis",
-        postgres: "postgresql postgresql-client",
     },
     Manager {
         program: "pacman",
         needs_root: true,
         install: "pacman -Sy --noconfirm --needed $*",
-        redis: "redis",
-        postgres: "postgresql",
     },
     Manager {
         program: "brew",
         // It refuses root.
         needs_root: false,
         install: "brew install $*",
-        redis: "redis",
-        postgres: "postgresql",
     },
 ];
 
 /// Debian starts a server when it is installed, unless a `policy-rc.d` forbids it, and enables it for the next boot.
-/// The service is called as its package.
+/// The service is called as its package; a package without one is no failure.
 const APT_INSTALL: &str = r#"
 set -eu
 export DEBIAN_FRONTEND=noninteractive
@@ -91,35 +102,32 @@ if ! [ -e $policy ]; then
 fi
 apt-get -q -o DPkg::Lock::Timeout=120 update
 apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $*
-if [ -d /run/systemd/system ]; then systemctl disable $*; fi
+if [ -d /run/systemd/system ]; then systemctl disable $* || :; fi
 "#;
 
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), String> {
-    for store in [Store::Redis, Store::Postgres] {
-        if !store.is_installed() {
-            install(store).map_err(|why| format!("{store:?} is missing, {why}"))?;
+    for tool in &TOOLS {
+        if !tool.is_installed() {
+            install(tool).map_err(|why| format!("{} is missing, {why}", tool.name))?;
         }
-        println!("{store:?} is installed");
+        println!("{} is installed", tool.name);
     }
     Ok(())
 }
 
-fn install(store: Store) -> Result<(), String> {
-    let is_there = |manager: &&Manager| succeeds(&format!("command -v {}", manager.program));
-    let Some(manager) = MANAGERS.iter().find(is_there) else {
+fn install(tool: &Tool) -> Result<(), String> {
+    let mut managers = MANAGERS.iter().zip(tool.packages);
+    let is_there = |(manager, _): &(&Manager, &str)| succeeds(&format!("command -v {}", manager.program));
+    let Some((manager, packages)) = managers.find(is_there) else {
         return Err("and this system has no package manager that we know: install it by hand".to_owned());
-    };
-    let packages = match store {
-        Store::Redis => manager.redis,
-        Store::Postgres => manager.postgres,
     };
     println!("installing {packages} with {}", manager.program);
     let status = shell(manager)?
         .args(["-c", manager.install, "install", packages])
         .stdin(Stdio::null())
         .status();
-    if status.is_ok_and(|status| status.success()) && store.is_installed() {
+    if status.is_ok_and(|status| status.success()) && tool.is_installed() {
         return Ok(());
     }
     Err(format!(

@@ -19,6 +19,7 @@ mod reason;
 mod records;
 mod redacted;
 mod rows;
+pub mod rules;
 mod run;
 mod sessions;
 mod settling;

@@ -8,7 +8,7 @@ use hookgate_webhook::{EventKey, Field, Mode, ProviderTime};
 use crate::Lease;
 
 /// How the event is handled: by a worker later, or by a POST before the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Path {
     /// Stored, answered, delivered by a worker.
     Inbox,

@@ -21,6 +21,7 @@ mod postgres;
 mod power_cut;
 mod queue;
 mod rivals;
+mod rules;
 mod sample;
 mod schema;
 mod search;

@@ -54,7 +54,7 @@ pub struct Lease {
     /// Whose claim.
     pub key: EventKey,
     /// The exact value stored; every later step compares it.
-    pub(crate) value: Box<str>,
+    pub(crate) claim: InFlight,
     /// The terms under which it was taken.
     pub terms: Terms,
     /// Whether an expired claim of another holder was replaced.
@@ -71,22 +71,33 @@ impl Terms {
 impl Lease {
     /// A lease under a fresh token, not yet stored anywhere.
     pub(crate) fn new(key: &EventKey, terms: Terms, epoch: &Epoch) -> Self {
-        let value = Value::InFlight(InFlight::new(epoch, terms)).to_string().into();
+        Self::of(key.clone(), terms, InFlight::new(epoch, terms))
+    }
+
+    /// The right to close this very claim, for whoever stored it under those terms.
+    pub fn of(key: EventKey, terms: Terms, claim: InFlight) -> Self {
         Self {
-            key: key.clone(),
-            value,
+            key,
+            claim,
             terms,
             taken_over: false,
         }
     }
 
+    /// What the store holds of it.
+    pub(crate) fn value(&self) -> String {
+        Value::InFlight(self.claim).written()
+    }
+
     /// The done mark that closes this claim. It carries the epoch of the claim, not the present one:
     /// what was handled before a restore may be missing after it.
     pub(crate) fn done_mark(&self) -> String {
-        let epoch = Value::parse(self.value.as_bytes())
-            .map(Value::into_epoch)
-            .unwrap_or_default();
-        Value::Done(epoch).to_string()
+        Value::Done(self.claim.epoch()).written()
+    }
+
+    /// The claim that it may close.
+    pub fn claim(&self) -> &InFlight {
+        &self.claim
     }
 }
 
@@ -147,7 +158,7 @@ impl fmt::Display for Trouble {
 /// may have been restored to a time before it.
 ///
 /// Written `<configured>-<timeline>`; compared for equality only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Epoch {
     /// `HOOKGATE_CLAIM_EPOCH`, raised by hand after a dump was restored.
     pub configured: u32,

@@ -11,6 +11,7 @@
 //!    └──── release ──────┘      └─ older than its lease: taken over under a new token
 //! ```
 
+pub mod cell;
 mod claims;
 mod memory;
 mod redis;

@@ -16,36 +16,38 @@ use moka::sync::Cache;
 // Not std's: tests pause this clock. Outside of such tests it is the same monotonic one.
 use tokio::time::Instant;
 
+use crate::cell::{Attempt, Cell, Held, Replaced, Value};
 use crate::claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Unavailable};
-use crate::value::{Standing, Value};
 
 /// A bounded store of claims in memory.
 pub struct MemoryClaims {
-    held: Cache<EventKey, Held>,
+    held: Cache<EventKey, Kept>,
     epoch: ArcSwap<Epoch>,
 }
 
 /// One key's value and when its life ends.
-#[derive(Clone)]
-struct Held {
-    value: Arc<str>,
+#[derive(Clone, Copy)]
+struct Kept {
+    value: Value,
     expires: Instant,
 }
 
-impl Held {
-    fn new(value: &str, ttl_seconds: u64, now: Instant) -> Self {
+impl Kept {
+    fn new(held: Held, now: Instant) -> Self {
         Self {
-            value: value.into(),
-            expires: now + Duration::from_secs(ttl_seconds),
+            value: held.value,
+            expires: now + Duration::from_millis(held.left_ms.unsigned_abs()),
         }
     }
 
-    fn stands(&self, epoch: &Epoch, now: Instant) -> Standing {
-        let left = self.expires.saturating_duration_since(now).as_millis();
-        let left_ms = i64::try_from(left).unwrap_or(i64::MAX);
-        Value::parse(self.value.as_bytes())
-            .expect("only values written by this store are held")
-            .stands(epoch, left_ms)
+    /// What it is now; nothing once its life has ended.
+    fn at(self, now: Instant) -> Cell {
+        let left = self.expires.saturating_duration_since(now);
+        let held = Held {
+            value: self.value,
+            left_ms: i64::try_from(left.as_millis()).unwrap_or(i64::MAX),
+        };
+        Cell((!left.is_zero()).then_some(held))
     }
 }
 
@@ -65,26 +67,40 @@ impl MemoryClaims {
     }
 
     /// Looks at a key and changes it in one step that no other step on that key can come between.
-    fn step<T>(&self, key: &EventKey, decide: impl FnOnce(Option<Held>, Instant) -> (Op<Held>, T)) -> T {
+    fn step<T>(&self, key: &EventKey, act: impl FnOnce(&mut Cell) -> T) -> T {
         let mut outcome = None;
         self.held.entry_by_ref(key).and_compute_with(|entry| {
             let now = Instant::now();
-            let held = entry
-                .map(moka::Entry::into_value)
-                .filter(|held| held.expires > now);
-            let (op, found) = decide(held, now);
-            outcome = Some(found);
-            op
+            let before = entry.map_or(Cell(None), |entry| entry.into_value().at(now));
+            let mut cell = before;
+            outcome = Some(act(&mut cell));
+            match cell.0 {
+                _ if cell == before => Op::Nop,
+                Some(held) => Op::Put(Kept::new(held, now)),
+                None => Op::Remove,
+            }
         });
         outcome.expect("moka runs the closure exactly once")
     }
+}
 
-    /// Changes the key if `lease` still owns it.
-    fn if_owned(&self, lease: &Lease, change: impl FnOnce(Instant) -> Op<Held>) -> Ownership {
-        self.step(&lease.key, |held, now| match held {
-            Some(held) if *held.value == *lease.value => (change(now), Ownership::Kept),
-            Some(_) | None => (Op::Nop, Ownership::Lost),
-        })
+/// Meets the key, and takes the place of what has run out or is void, before anybody else can.
+fn claim(cell: &mut Cell, lease: Lease, epoch: &Epoch) -> Claim {
+    let Some(seen) = cell.set_if_free(&lease.claim) else {
+        return Claim::First(lease);
+    };
+    match seen.judge(&lease.claim, epoch) {
+        Attempt::Won => Claim::First(lease),
+        Attempt::Done => Claim::Done,
+        Attempt::InFlight { age } => Claim::InFlight { age },
+        Attempt::Replace {
+            age,
+            taken_over,
+            left_ms_max,
+        } => match cell.replace(&seen.value, &lease.claim, left_ms_max) {
+            Replaced::Free | Replaced::Seen => Claim::First(Lease { taken_over, ..lease }),
+            Replaced::No(_) => Claim::InFlight { age },
+        },
     }
 }
 
@@ -92,55 +108,35 @@ impl MemoryClaims {
 impl Claims for MemoryClaims {
     async fn claim(&self, key: &EventKey, terms: Terms) -> Result<Claim, Unavailable> {
         let epoch = self.epoch.load();
-        let mut lease = Lease::new(key, terms, &epoch);
-        Ok(self.step(key, |held, now| {
-            match held.map(|held| held.stands(&epoch, now)) {
-                Some(Standing::Done) => return (Op::Nop, Claim::Done),
-                Some(Standing::InFlight { age }) => return (Op::Nop, Claim::InFlight { age }),
-                Some(Standing::Expired { .. }) => lease.taken_over = true,
-                Some(Standing::Void) | None => {}
-            }
-            (
-                Op::Put(Held::new(&lease.value, terms.ttl_seconds(), now)),
-                Claim::First(lease),
-            )
-        }))
+        let lease = Lease::new(key, terms, &epoch);
+        Ok(self.step(key, |cell| claim(cell, lease, &epoch)))
     }
 
     async fn look(&self, key: &EventKey) -> Result<Sight, Unavailable> {
-        let now = Instant::now();
-        let held = self.held.get(key).filter(|held| held.expires > now);
-        Ok(match held.map(|held| held.stands(&self.epoch.load(), now)) {
-            Some(Standing::Done) => Sight::Done,
-            Some(Standing::InFlight { .. }) => Sight::InFlight,
-            Some(Standing::Expired { .. } | Standing::Void) | None => Sight::Free,
-        })
+        let cell = self
+            .held
+            .get(key)
+            .map_or(Cell(None), |kept| kept.at(Instant::now()));
+        Ok(cell.sight(&self.epoch.load()))
     }
 
     async fn renew(&self, lease: &mut Lease) -> Result<Ownership, Unavailable> {
-        let ttl = lease.terms.ttl_seconds();
-        Ok(self.if_owned(lease, |now| Op::Put(Held::new(&lease.value, ttl, now))))
+        Ok(self.step(&lease.key, |cell| cell.renew(&lease.claim)))
     }
 
     async fn finish(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
-        let ttl = lease.terms.ttl_seconds();
-        Ok(self.if_owned(lease, |now| Op::Put(Held::new(&lease.done_mark(), ttl, now))))
+        Ok(self.step(&lease.key, |cell| cell.finish(&lease.claim)))
     }
 
     async fn mark_done(&self, key: &EventKey, ttl: Duration, epoch: Epoch) -> Result<(), Unavailable> {
-        let mark = Value::Done(epoch).to_string();
-        let terms = Terms {
-            ttl,
-            lease: Duration::ZERO,
-        };
-        self.step(key, |_, now| {
-            (Op::Put(Held::new(&mark, terms.ttl_seconds(), now)), ())
-        });
+        let lease = Duration::ZERO;
+        let ttl_ms = Terms { ttl, lease }.ttl_seconds().saturating_mul(1_000);
+        self.step(key, |cell| cell.mark_done(epoch, ttl_ms));
         Ok(())
     }
 
     async fn release(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
-        Ok(self.if_owned(lease, |_| Op::Remove))
+        Ok(self.step(&lease.key, |cell| cell.release(&lease.claim)))
     }
 
     /// Memory always answers.

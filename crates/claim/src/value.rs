@@ -12,15 +12,17 @@ use std::time::Duration;
 use crate::claims::{Epoch, Terms};
 
 /// What stands under a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Value {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// Somebody's claim.
     InFlight(InFlight),
+    /// A done mark of this epoch.
     Done(Epoch),
 }
 
-/// A claim that is being worked on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InFlight {
+/// A claim that is being worked on. Its token is nobody's business but its holder's: nothing shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct InFlight {
     epoch: Epoch,
     ttl_ms: u64,
     lease_ms: u64,
@@ -30,14 +32,19 @@ pub(crate) struct InFlight {
 
 /// What a value means now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub enum Standing {
+    /// Finished under the present epoch.
     Done,
+    /// Somebody works on it.
     InFlight {
+        /// Since when.
         age: Duration,
     },
     /// Older than its lease, and still so while at most `left_ms_max` of its life is left.
     Expired {
+        /// Since when somebody had it.
         age: Duration,
+        /// Most life that is left at such an age.
         left_ms_max: i64,
     },
     /// A done mark of another epoch.
@@ -45,13 +52,27 @@ pub(crate) enum Standing {
 }
 
 impl InFlight {
+    /// A claim under a fresh token.
     pub(crate) fn new(epoch: &Epoch, terms: Terms) -> Self {
+        Self::with_token(epoch, terms, rand::random())
+    }
+
+    /// A claim under this token, for whoever sees to it that no two claims of one key share theirs.
+    pub fn with_token(epoch: &Epoch, terms: Terms, token: u128) -> Self {
         Self {
             epoch: *epoch,
             ttl_ms: terms.ttl_seconds().saturating_mul(1_000),
             lease_ms: u64::try_from(terms.lease.as_millis()).unwrap_or(u64::MAX),
-            token: rand::random(),
+            token,
         }
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    pub(crate) fn ttl_ms(&self) -> u64 {
+        self.ttl_ms
     }
 
     /// Judges by the life that is left in milliseconds; negative: the store has no expiry for it, which no
@@ -76,7 +97,7 @@ fn difference(a: u64, b: u64) -> i64 {
 }
 
 impl Value {
-    /// Reads exactly what `Display` writes. `None` for anything else, also for a later version's forms.
+    /// Reads exactly what [`Self::written`] writes. `None` for anything else, also for a later version's forms.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let value = match text.split_once(':')? {
@@ -85,11 +106,11 @@ impl Value {
             _ => return None,
         };
         // Rust's number parsers also take `+1` and `01`; two spellings of one value must not both be ours.
-        (value.to_string() == text).then_some(value)
+        (value.written() == text).then_some(value)
     }
 
     /// What the value means under the present `epoch`. In-flight claims of any epoch go by their lease.
-    pub(crate) fn stands(&self, epoch: &Epoch, left_ms: i64) -> Standing {
+    pub fn stands(&self, epoch: &Epoch, left_ms: i64) -> Standing {
         match self {
             Self::InFlight(claim) => claim.stands(left_ms),
             Self::Done(of) if of == epoch => Standing::Done,
@@ -97,10 +118,18 @@ impl Value {
         }
     }
 
-    pub(crate) fn into_epoch(self) -> Epoch {
+    /// As stored. Not `Display`: it holds the token.
+    pub(crate) fn written(&self) -> String {
         match self {
-            Self::InFlight(claim) => claim.epoch,
-            Self::Done(epoch) => epoch,
+            Self::InFlight(InFlight {
+                epoch,
+                ttl_ms,
+                lease_ms,
+                token,
+            }) => {
+                format!("i:{epoch}:{ttl_ms}:{lease_ms}:{token:032x}")
+            }
+            Self::Done(epoch) => format!("d:{epoch}"),
         }
     }
 }
@@ -128,19 +157,14 @@ fn number<N: FromStr>(text: &str) -> Option<N> {
     text.parse().ok()
 }
 
-impl fmt::Display for Value {
+impl fmt::Debug for InFlight {
+    /// Leaves the token out: who reads it in a log could close the claim.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InFlight(InFlight {
-                epoch,
-                ttl_ms,
-                lease_ms,
-                token,
-            }) => {
-                write!(f, "i:{epoch}:{ttl_ms}:{lease_ms}:{token:032x}")
-            }
-            Self::Done(epoch) => write!(f, "d:{epoch}"),
-        }
+        f.debug_struct("InFlight")
+            .field("epoch", &self.epoch)
+            .field("ttl_ms", &self.ttl_ms)
+            .field("lease_ms", &self.lease_ms)
+            .finish_non_exhaustive()
     }
 }
 
@@ -165,7 +189,7 @@ mod tests {
         assert_eq!(
             value.stands(&Epoch::default(), left_ms),
             expected,
-            "{value} with {left_ms} ms left"
+            "{value:?} with {left_ms} ms left"
         );
     }
 
@@ -182,10 +206,10 @@ mod tests {
             token: 0xabc,
         };
         assert_eq!(
-            Value::InFlight(claim).to_string(),
+            Value::InFlight(claim).written(),
             "i:3-12:604800000:15000:00000000000000000000000000000abc"
         );
-        assert_eq!(Value::Done(epoch).to_string(), "d:3-12");
+        assert_eq!(Value::Done(epoch).written(), "d:3-12");
     }
 
     #[test]
@@ -261,7 +285,7 @@ mod tests {
 
     #[test]
     fn only_the_exact_form_is_read() {
-        let claim = claim(1_000, 500).to_string();
+        let claim = claim(1_000, 500).written();
         let spaced = format!(" {claim}");
         let longer = format!("{claim}:1");
         let texts = [
@@ -296,7 +320,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_back(value in any_value()) {
-            prop_assert_eq!(Value::parse(value.to_string().as_bytes()), Some(value));
+            prop_assert_eq!(Value::parse(value.written().as_bytes()), Some(value));
         }
 
         #[test]
@@ -307,7 +331,7 @@ mod tests {
         #[test]
         fn near_misses_neither_panic_nor_change(text in "[di]:[0-9+-]{0,12}:?[0-9]{0,22}:?[0-9]{0,22}:?[0-9a-fA-F]{0,34}") {
             if let Some(value) = Value::parse(text.as_bytes()) {
-                prop_assert_eq!(value.to_string(), text);
+                prop_assert_eq!(value.written(), text);
             }
         }
 

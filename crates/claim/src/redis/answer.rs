@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use redis::{RedisError, ServerError, Value as Reply};
 
-use crate::claims::{Epoch, Lease, Ownership, Trouble, Unavailable};
-use crate::value::{Standing, Value};
+use crate::cell::{Held, Replaced, Value};
+use crate::claims::{Lease, Ownership, Trouble, Unavailable};
 
 /// Longest text of a server's error that goes into a cause.
 const DETAIL_CHARS_MAX: usize = 120;
@@ -119,39 +119,6 @@ fn shortened(text: &str) -> String {
     text.chars().take(DETAIL_CHARS_MAX).collect()
 }
 
-/// A value under a key and the life it has left in milliseconds; negative: no expiry, or gone by now.
-pub(super) struct Held {
-    pub(super) value: Vec<u8>,
-    left_ms: i64,
-}
-
-impl Held {
-    pub(super) fn is(&self, lease: &Lease) -> bool {
-        self.value == lease.value.as_bytes()
-    }
-
-    /// What it means under `epoch`.
-    ///
-    /// # Errors
-    /// [`Trouble::Key`] if it is no value of ours: unknown, and surely not done.
-    pub(super) fn stands(&self, epoch: &Epoch) -> Result<Standing, Unavailable> {
-        let unreadable = || Failure::OfKey("no claim of a known form".into()).unavailable();
-        Ok(Value::parse(&self.value)
-            .ok_or_else(unreadable)?
-            .stands(epoch, self.left_ms))
-    }
-}
-
-/// What a takeover found.
-pub(super) enum Replaced {
-    /// The key was gone; ours now.
-    Free,
-    /// What was seen is replaced; ours now.
-    Seen,
-    /// Something else stands there.
-    No(Held),
-}
-
 /// The replies to one write, in order.
 pub(super) struct Answer {
     pub(super) replies: Vec<Reply>,
@@ -174,10 +141,7 @@ impl Answer {
     pub(super) fn held(self) -> Result<Option<Held>, Failure> {
         match self.checked()?.as_slice() {
             [Reply::Nil, _] => Ok(None),
-            [Reply::BulkString(value), Reply::Int(left)] => Ok(Some(Held {
-                value: value.clone(),
-                left_ms: *left,
-            })),
+            [Reply::BulkString(value), Reply::Int(left)] => held(value, *left).map(Some),
             _ => Err(unexpected()),
         }
     }
@@ -210,10 +174,7 @@ impl Answer {
             [Reply::Int(1)] => Ok(Replaced::Free),
             [Reply::Int(2)] => Ok(Replaced::Seen),
             [Reply::Array(items)] => match items.as_slice() {
-                [Reply::BulkString(value), Reply::Int(left)] => Ok(Replaced::No(Held {
-                    value: value.clone(),
-                    left_ms: *left,
-                })),
+                [Reply::BulkString(value), Reply::Int(left)] => held(value, *left).map(Replaced::No),
                 _ => Err(unexpected()),
             },
             _ => Err(unexpected()),
@@ -254,6 +215,12 @@ impl Answer {
             None => Ok(self.replies),
         }
     }
+}
+
+/// What stands under a key. What is no value of ours is unknown, and surely not done.
+fn held(value: &[u8], left_ms: i64) -> Result<Held, Failure> {
+    let value = Value::parse(value).ok_or_else(|| Failure::OfKey("no claim of a known form".into()))?;
+    Ok(Held { value, left_ms })
 }
 
 fn unexpected() -> Failure {

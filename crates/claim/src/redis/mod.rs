@@ -23,11 +23,11 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use hookgate_webhook::EventKey;
 
-use self::answer::{Failure, Held, Replaced};
+use self::answer::Failure;
 use self::lanes::Lanes;
 pub use self::settings::{BadRedisUrl, RedisMode, RedisSettings};
+use crate::cell::{Attempt, Held, Replaced, Value};
 use crate::claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Unavailable};
-use crate::value::{Standing, Value};
 
 /// Life of the key that [`Claims::probe`] writes.
 const PROBE_SECONDS: u64 = 10;
@@ -96,7 +96,7 @@ impl RedisClaims {
         commands
             .cmd("SET")
             .arg(&key)
-            .arg(&*lease.value)
+            .arg(lease.value())
             .arg("NX")
             .arg("GET")
             .arg("EX")
@@ -111,7 +111,7 @@ impl RedisClaims {
         let mut set = redis::pipe();
         set.cmd("SET")
             .arg(&key)
-            .arg(&*lease.value)
+            .arg(lease.value())
             .arg("NX")
             .arg("EX")
             .arg(ttl);
@@ -137,8 +137,8 @@ impl RedisClaims {
     async fn replace(&self, lease: Lease, seen: &Held, left_ms_max: i64) -> Result<Claim, Unavailable> {
         let script = scripts::REPLACE
             .on(&lease.key.claim_key())
-            .arg(&seen.value)
-            .arg(&*lease.value)
+            .arg(seen.value.written())
+            .arg(lease.value())
             .arg(lease.terms.ttl_seconds())
             .arg(left_ms_max);
         let replaced = async { self.lanes.run(script).await?.replaced() };
@@ -148,12 +148,10 @@ impl RedisClaims {
                 ..lease
             })),
             Replaced::Seen => Ok(Claim::First(lease)),
-            Replaced::No(held) if held.is(&lease) => Ok(Claim::First(lease)),
-            // Somebody was faster. What stands there now is read once and not fought for.
-            Replaced::No(held) => Ok(match held.stands(&self.epoch.load())? {
-                Standing::Done => Claim::Done,
-                Standing::InFlight { age } | Standing::Expired { age, .. } => Claim::InFlight { age },
-                Standing::Void => Claim::InFlight { age: Duration::ZERO },
+            Replaced::No(held) => Ok(match held.judge(&lease.claim, &self.epoch.load()).unfought() {
+                Attempt::Won => Claim::First(lease),
+                Attempt::Done => Claim::Done,
+                Attempt::InFlight { age } | Attempt::Replace { age, .. } => Claim::InFlight { age },
             }),
         }
     }
@@ -169,47 +167,36 @@ impl RedisClaims {
 impl Claims for RedisClaims {
     async fn claim(&self, key: &EventKey, terms: Terms) -> Result<Claim, Unavailable> {
         let lease = Lease::new(key, terms, &self.epoch.load());
-        let held = match self.take(&lease).await.map_err(|failure| failure.about(&lease))? {
-            Some(held) if !held.is(&lease) => held,
-            // Ours; or ours from a first try whose reply was lost.
-            Some(_) | None => return Ok(Claim::First(lease)),
+        let Some(seen) = self.take(&lease).await.map_err(|failure| failure.about(&lease))? else {
+            return Ok(Claim::First(lease));
         };
-        match held.stands(&self.epoch.load())? {
-            Standing::Done => Ok(Claim::Done),
-            Standing::InFlight { age } => Ok(Claim::InFlight { age }),
-            Standing::Expired { left_ms_max, .. } => {
-                self.replace(
-                    Lease {
-                        taken_over: true,
-                        ..lease
-                    },
-                    &held,
-                    left_ms_max,
-                )
-                .await
+        match seen.judge(&lease.claim, &self.epoch.load()) {
+            Attempt::Won => Ok(Claim::First(lease)),
+            Attempt::Done => Ok(Claim::Done),
+            Attempt::InFlight { age } => Ok(Claim::InFlight { age }),
+            Attempt::Replace {
+                taken_over,
+                left_ms_max,
+                ..
+            } => {
+                let lease = Lease { taken_over, ..lease };
+                self.replace(lease, &seen, left_ms_max).await
             }
-            Standing::Void => self.replace(lease, &held, scripts::ANY_LIFE).await,
         }
     }
 
     async fn look(&self, key: &EventKey) -> Result<Sight, Unavailable> {
-        let Some(held) = self.read(key).await.map_err(Failure::unavailable)? else {
-            return Ok(Sight::Free);
-        };
-        Ok(match held.stands(&self.epoch.load())? {
-            Standing::Done => Sight::Done,
-            Standing::InFlight { .. } => Sight::InFlight,
-            Standing::Expired { .. } | Standing::Void => Sight::Free,
-        })
+        let held = self.read(key).await.map_err(Failure::unavailable)?;
+        Ok(held.map_or(Sight::Free, |held| held.sight(&self.epoch.load())))
     }
 
     async fn renew(&self, lease: &mut Lease) -> Result<Ownership, Unavailable> {
-        let script = scripts::RENEW.on(&lease.key.claim_key()).arg(&*lease.value);
+        let script = scripts::RENEW.on(&lease.key.claim_key()).arg(lease.value());
         self.if_owned(script.arg(lease.terms.ttl_seconds())).await
     }
 
     async fn finish(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
-        let script = scripts::FINISH.on(&lease.key.claim_key()).arg(&*lease.value);
+        let script = scripts::FINISH.on(&lease.key.claim_key()).arg(lease.value());
         self.if_owned(script.arg(lease.done_mark()).arg(lease.terms.ttl_seconds()))
             .await
     }
@@ -220,7 +207,7 @@ impl Claims for RedisClaims {
             lease: Duration::ZERO,
         }
         .ttl_seconds();
-        let mark = Value::Done(epoch).to_string();
+        let mark = Value::Done(epoch).written();
         let mut set = redis::pipe();
         set.cmd("SET").arg(key.claim_key()).arg(mark).arg("EX").arg(ttl);
         let stored = async { self.lanes.send(&set).await?.stored() };
@@ -228,7 +215,7 @@ impl Claims for RedisClaims {
     }
 
     async fn release(&self, lease: &Lease) -> Result<Ownership, Unavailable> {
-        self.if_owned(scripts::RELEASE.on(&lease.key.claim_key()).arg(&*lease.value))
+        self.if_owned(scripts::RELEASE.on(&lease.key.claim_key()).arg(lease.value()))
             .await
     }
 

@@ -48,9 +48,6 @@ pub(super) static RELEASE: LazyLock<Step> = LazyLock::new(|| {
     )
 });
 
-/// For [`REPLACE`]: more life than any key has, so that only the value decides. Lua counts exactly up to 2^53.
-pub(super) const ANY_LIFE: i64 = 1 << 53;
-
 /// A script and its hash.
 pub(super) struct Step {
     text: &'static str,

@@ -6,6 +6,7 @@
 )]
 
 mod properties;
+mod sequences;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +71,7 @@ macro_rules! conformance {
         a_probe_succeeds_and_claims_nothing
         a_done_mark_of_another_epoch_is_void
         a_mark_of_the_epoch_before_a_promotion_is_void_after_it
+        any_sequence_of_steps_goes_as_the_cell_says
     });)* };
     (@store $store:ident { $($property:ident)* }) => {
         mod $store {

@@ -11,6 +11,8 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+pub(crate) use crate::sequences::any_sequence_of_steps_goes_as_the_cell_says;
+
 /// A week, and a lease that no test outlives.
 pub(crate) const TERMS: Terms = Terms {
     ttl: Duration::from_secs(604_800),
@@ -18,7 +20,7 @@ pub(crate) const TERMS: Terms = Terms {
 };
 
 /// A lease that is over before anybody can look.
-const BRIEF: Terms = Terms {
+pub(crate) const BRIEF: Terms = Terms {
     lease: Duration::from_millis(1),
     ..TERMS
 };
@@ -44,7 +46,7 @@ pub(crate) async fn won(claims: &dyn Claims, key: &EventKey, terms: Terms) -> Le
 }
 
 /// Waits until the lease of the claim under `key` is over by the store's own clock.
-async fn expired(claims: &dyn Claims, key: &EventKey) {
+pub(crate) async fn expired(claims: &dyn Claims, key: &EventKey) {
     let seen = async {
         while claims.look(key).await.unwrap() != Sight::Free {
             sleep(Duration::from_millis(1)).await;

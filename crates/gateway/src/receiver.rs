@@ -15,7 +15,7 @@ use hookgate_webhook::{Event, EventKey, Provider, SourceName};
 use tokio_util::task::TaskTracker;
 
 use crate::clock;
-use crate::handler::{DecidedBy, Handled, Handler, Hold};
+use crate::handler::{Closing, DecidedBy, Handled, Handler, Hold};
 use crate::metrics::Metrics;
 use crate::rejection::Refused;
 use crate::stores::{GuardedClaims, Stores};
@@ -102,12 +102,14 @@ impl Receiver {
         let epoch = self.stores.claims.as_ref().map(|claims| claims.epoch());
         let mut hold = match &self.stores.claims {
             None => Hold::Unclaimed,
-            Some(claims) => match claims.claim(&event.key, source.terms).await {
-                Ok(Claim::First(lease)) => Hold::Ours(lease),
-                Ok(Claim::Done) => return self.count(event.key, Handled::Duplicate(DecidedBy::Claim)),
-                Ok(Claim::InFlight { .. }) => Hold::Others,
-                Err(unavailable) => self.without_claims(source, unavailable),
-            },
+            Some(claims) => {
+                let claimed = claims.claim(&event.key, source.terms).await;
+                self.count_fallback(source, &claimed);
+                match Hold::after(claimed) {
+                    Some(hold) => hold,
+                    None => return self.count(event.key, Handled::Duplicate(DecidedBy::Claim)),
+                }
+            }
         };
         let handled = AssertUnwindSafe(source.handler.handle(&event, &mut hold))
             .catch_unwind()
@@ -122,15 +124,6 @@ impl Receiver {
         self.count(event.key, handled)
     }
 
-    /// Counted; the ledger decides alone.
-    fn without_claims(&self, source: &Source, unavailable: Unavailable) -> Hold {
-        self.metrics
-            .claim_fallbacks
-            .with_label_values(&[source.name.as_str()])
-            .inc();
-        Hold::Unknown(unavailable.possible)
-    }
-
     /// Marks the claim done, or deletes it if the event failed. The effect is durable by now, so whatever
     /// happens here cannot change the answer.
     async fn close(
@@ -142,30 +135,28 @@ impl Receiver {
         hold: Hold,
         handled: Handled,
     ) {
-        match (handled, hold) {
-            // Its holder will mark it; a crowd of copies need not.
-            (Handled::Duplicate(DecidedBy::Ledger), Hold::Others) => {}
-            (Handled::Accepted | Handled::Duplicate(DecidedBy::Ledger), _)
-                if self.stores.ledger.is_some() =>
-            {
-                claims.mark_done(key, source.terms.ttl, epoch).await;
-            }
-            (Handled::Accepted, Hold::Ours(lease)) => {
+        match Closing::of(handled, hold, self.stores.ledger.is_some()) {
+            Closing::MarkDone => claims.mark_done(key, source.terms.ttl, epoch).await,
+            Closing::Finish(lease) => {
                 if !claims.finish(&lease).await {
                     self.tasks
                         .spawn_on(Arc::clone(claims).finish_later(lease), &self.runtime);
                 }
             }
-            (Handled::Accepted, Hold::Unknown(Some(possible))) => claims.finish_possible(&possible).await,
-            (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Ours(lease)) => {
-                claims.release(&lease).await
-            }
-            (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Unknown(Some(possible))) => {
-                claims.release_possible(&possible).await;
-            }
-            // Nothing of ours stands, or, unrecorded, the claim must stand until its lease ends.
-            (_, Hold::Others | Hold::Unclaimed | Hold::Unknown(None))
-            | (Handled::AcceptedUnrecorded | Handled::Duplicate(_), _) => {}
+            Closing::FinishPossible(possible) => claims.finish_possible(&possible).await,
+            Closing::Release(lease) => claims.release(&lease).await,
+            Closing::ReleasePossible(possible) => claims.release_possible(&possible).await,
+            Closing::Nothing => {}
+        }
+    }
+
+    /// Nothing is known about the claim: the ledger decides alone.
+    fn count_fallback(&self, source: &Source, claimed: &Result<Claim, Unavailable>) {
+        if claimed.is_err() {
+            self.metrics
+                .claim_fallbacks
+                .with_label_values(&[source.name.as_str()])
+                .inc();
         }
     }
 

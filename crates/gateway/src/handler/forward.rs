@@ -6,12 +6,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookgate_claim::{Claim, Terms};
+use hookgate_claim::Terms;
 use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, Stored};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::{DecidedBy, Handled, Hold, Waited, Waiters, Witness, note_other_body};
+use super::{DecidedBy, Handled, Hold, Right, Waited, Waiters, Witness, note_other_body};
 use crate::config::WithoutStore;
 use crate::metrics::{Metrics, observe};
 use crate::stores::Stores;
@@ -55,11 +55,7 @@ impl Forward {
             if waited {
                 return Handled::InFlight;
             }
-            let witness = match hold {
-                Hold::Others | Hold::Unclaimed => Witness::Claim,
-                Hold::Ours(_) | Hold::Unknown(_) => Witness::Ledger,
-            };
-            match self.waiters.wait(&event.key, witness, deadline).await {
+            match self.waiters.wait(&event.key, Witness::of(hold), deadline).await {
                 Waited::Done(decided_by) => return Handled::Duplicate(decided_by),
                 Waited::Free => {
                     if let Some(handled) = self.claim_again(event, hold).await {
@@ -78,38 +74,30 @@ impl Forward {
         let Some(ledger) = &self.stores.ledger else {
             return self.run_by_claim(event, hold).await;
         };
-        match ledger.begin(event, self.terms.lease).await {
-            Ok(Begun::Run { lease, first: None }) => Some(self.run(event, hold, &lease).await),
+        let begun = ledger.begin(event, self.terms.lease).await;
+        match &begun {
+            Ok(Begun::Run { lease, first: None }) => return Some(self.run(event, hold, lease).await),
             Ok(Begun::Run {
                 lease,
                 first: Some(first),
             }) => {
                 note_other_body(&self.metrics, &event.key);
-                Some(self.run(&as_first(event, *first), hold, &lease).await)
+                return Some(self.run(&as_first(event, first), hold, lease).await);
             }
-            Ok(Begun::Running) => None,
-            Ok(Begun::Settled { same_body, .. }) => {
-                if !same_body {
-                    note_other_body(&self.metrics, &event.key);
-                }
-                Some(Handled::Duplicate(DecidedBy::Ledger))
-            }
-            // A crowd of copies may have taken all connections: there is time to wait for one of them.
-            Err(_) if !last && ledger.is_up() => None,
-            Err(error) => {
-                tracing::debug!(event.key = %event.key, %error, "{} was not begun", event.key);
-                Some(Handled::Unavailable)
-            }
+            Ok(Begun::Settled { same_body: false, .. }) => note_other_body(&self.metrics, &event.key),
+            Ok(Begun::Settled { .. } | Begun::Running) => {}
+            Err(error) => tracing::debug!(event.key = %event.key, %error, "{} was not begun", event.key),
         }
+        Handled::not_begun(&begun, last, ledger.is_up())
     }
 
     /// Without a ledger: only the claim's holder may run, unless the operator allowed otherwise.
     async fn run_by_claim(&self, event: &NewEvent, hold: &mut Hold) -> Option<Handled> {
-        match (&*hold, self.without_store) {
-            (Hold::Ours(_), _) => {}
-            (Hold::Others, _) => return None,
-            (Hold::Unknown(_) | Hold::Unclaimed, WithoutStore::Reject) => return Some(Handled::Unavailable),
-            (Hold::Unknown(_) | Hold::Unclaimed, WithoutStore::Unguarded) => {
+        match hold.right(self.without_store) {
+            Right::Run => {}
+            Right::Wait => return None,
+            Right::Refuse => return Some(Handled::Unavailable),
+            Right::Unguarded => {
                 tracing::warn!(event.key = %event.key, "{} runs without idempotency", event.key);
             }
         }
@@ -124,18 +112,17 @@ impl Forward {
         if matches!(hold, Hold::Ours(_)) {
             return None;
         }
-        *hold = match claims.claim(&event.key, self.terms).await {
-            Ok(Claim::First(lease)) => Hold::Ours(lease),
-            Ok(Claim::InFlight { .. }) => Hold::Others,
-            Ok(Claim::Done) => return Some(Handled::Duplicate(DecidedBy::Claim)),
-            Err(unavailable) => {
-                self.metrics
-                    .claim_fallbacks
-                    .with_label_values(&[event.key.source.as_str()])
-                    .inc();
-                Hold::Unknown(unavailable.possible)
-            }
-        };
+        let claimed = claims.claim(&event.key, self.terms).await;
+        if claimed.is_err() {
+            self.metrics
+                .claim_fallbacks
+                .with_label_values(&[event.key.source.as_str()])
+                .inc();
+        }
+        match Hold::after(claimed) {
+            Some(held) => *hold = held,
+            None => return Some(Handled::Duplicate(DecidedBy::Claim)),
+        }
         None
     }
 
@@ -153,13 +140,12 @@ impl Forward {
             .ledger
             .clone()
             .expect("a ledger lease comes from a ledger");
-        match ledger.finish(lease).await {
-            // A finish holds nothing, so it buries nothing.
-            Ok(Settled::Committed | Settled::Buried | Settled::Repeated { .. }) => Handled::Accepted,
+        let finished = ledger.finish(lease).await;
+        match &finished {
             Ok(Settled::Lost) => {
                 tracing::warn!(event.key = %lease.key, "{} outlived its lease; the target may be called twice", lease.key);
-                Handled::AcceptedUnrecorded
             }
+            Ok(_) => {}
             Err(_) => {
                 let (lease, until) = (lease.clone(), Instant::now() + self.terms.lease);
                 self.tasks.spawn(async move {
@@ -167,9 +153,9 @@ impl Forward {
                         tokio::time::sleep(FINISH_RETRY_INTERVAL).await;
                     }
                 });
-                Handled::AcceptedUnrecorded
             }
         }
+        Handled::finished(&finished)
     }
 
     /// The target did not take it: the provider's next try owns it, or, where none will come, our workers.
@@ -179,16 +165,8 @@ impl Forward {
             .ledger
             .as_ref()
             .expect("a ledger lease comes from a ledger");
-        match (
-            ledger.release(lease, &failure.to_string(), self.on_failure).await,
-            self.on_failure,
-        ) {
-            (Ok(Settled::Committed | Settled::Repeated { .. }), OnFailure::WorkerRetries(_)) => {
-                Handled::Accepted
-            }
-            (Ok(_), _) => Handled::Failed,
-            (Err(_), _) => Handled::Unavailable,
-        }
+        let released = ledger.release(lease, &failure.to_string(), self.on_failure).await;
+        Handled::released(&released, self.on_failure)
     }
 
     /// Calls the target, renewing claim and row while the call lives.
@@ -247,11 +225,11 @@ impl Forward {
 }
 
 /// The event as it came first.
-fn as_first(event: &NewEvent, first: Stored) -> NewEvent {
+fn as_first(event: &NewEvent, first: &Stored) -> NewEvent {
     NewEvent {
-        event_type: first.event_type,
-        headers: first.headers,
-        body: first.body,
+        event_type: first.event_type.clone(),
+        headers: first.headers.clone(),
+        body: first.body.clone(),
         ..event.clone()
     }
 }

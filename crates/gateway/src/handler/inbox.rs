@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use hookgate_ledger::{Appended, LedgerError, NewEvent, Queue, State};
+use hookgate_ledger::{Appended, LedgerError, NewEvent, Queue};
 
-use super::{DecidedBy, Handled, note_other_body};
+use super::{Handled, note_other_body};
 use crate::metrics::{Metrics, NO_CONSUMER};
 use crate::stores::GuardedLedger;
 
@@ -31,47 +31,30 @@ impl Inbox {
         }
     }
 
+    /// A duplicate may be answered 200 if somebody will see it through. A row that a forward left, from before
+    /// this source was an inbox, waits for a provider that is about to be told that all is well: it becomes ours.
     pub(super) async fn handle(&self, event: &NewEvent) -> Handled {
-        match self.ledger.append(event.clone(), self.queue).await {
+        let appended = self.ledger.append(event.clone(), self.queue).await;
+        match &appended {
             Ok(Appended::Accepted) => {
                 if self.queue == Queue::Finished(NO_CONSUMER) {
                     let labels = [event.key.source.as_str(), NO_CONSUMER];
                     self.metrics.ignored.with_label_values(&labels).inc();
                 }
-                Handled::Accepted
             }
             Ok(Appended::Duplicate { state, same_body }) => {
                 if !same_body {
                     note_other_body(&self.metrics, &event.key);
                 }
-                self.vouch(event, state).await
+                if Handled::needs_adoption(*state) {
+                    return Handled::adopted(&self.ledger.adopt(&event.key).await);
+                }
             }
             Err(LedgerError::Refused(cause)) => {
                 tracing::error!(event.key = %event.key, %cause, "{} cannot be kept", event.key);
-                Handled::Failed
             }
-            Err(
-                LedgerError::Unavailable(_)
-                | LedgerError::Locked(_)
-                | LedgerError::TooSlow(_)
-                | LedgerError::Unusable(_)
-                | LedgerError::Migration(_),
-            ) => Handled::Unavailable,
+            Err(_) => {}
         }
-    }
-
-    /// A duplicate may be answered 200 if somebody will see it through. A row that a forward left, from before
-    /// this source was an inbox, waits for a provider that is about to be told that all is well: it becomes ours.
-    async fn vouch(&self, event: &NewEvent, state: State) -> Handled {
-        let ours = match state {
-            State::Failed | State::Running => self.ledger.adopt(&event.key).await,
-            State::Queued | State::Done | State::Dead | State::Discarded | State::Parked | State::Twin => {
-                Ok(())
-            }
-        };
-        match ours {
-            Ok(()) => Handled::Duplicate(DecidedBy::Ledger),
-            Err(_) => Handled::Unavailable,
-        }
+        Handled::appended(&appended)
     }
 }

@@ -3,6 +3,7 @@
 
 mod forward;
 mod inbox;
+mod meaning;
 mod waiting;
 
 use hookgate_claim::Lease;
@@ -11,6 +12,7 @@ use hookgate_webhook::EventKey;
 
 pub use forward::Forward;
 pub use inbox::Inbox;
+pub use meaning::{Closing, Right, Seen};
 pub use waiting::{Waited, Waiters, Witness};
 
 use crate::metrics::{Metrics, OTHER_BODY};
@@ -37,7 +39,7 @@ pub enum Hold {
 }
 
 /// How handling ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum Handled {
     /// Took effect, or is durably kept.
@@ -55,7 +57,7 @@ pub enum Handled {
 }
 
 /// The layer that knew a duplicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DecidedBy {
     /// A done mark.
     Claim,

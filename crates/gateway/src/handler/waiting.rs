@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hookgate_claim::Sight;
-use hookgate_ledger::State;
 use hookgate_webhook::EventKey;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
-use super::DecidedBy;
+use super::{DecidedBy, Seen};
 use crate::stores::Stores;
 
 /// Copies that may wait at once on one replica.
@@ -49,14 +47,6 @@ pub struct Waiters {
     stores: Stores,
     places: Arc<Semaphore>,
     pollers: Mutex<HashMap<(EventKey, Witness), watch::Receiver<Seen>>>,
-}
-
-/// What one look found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
-    InFlight,
-    Free,
-    Done(DecidedBy),
 }
 
 impl Waiters {
@@ -122,18 +112,12 @@ impl Waiters {
         }
     }
 
-    /// Whether the ledger knows the event as settled: it outranks a claim that says otherwise. Asked once for
-    /// all that wait, so a crowd of copies costs the ledger one question.
+    /// Asks the ledger once for all that wait, so that a crowd of copies costs it one question.
     async fn look_first(&self, key: &EventKey) -> Seen {
         let Some(ledger) = &self.stores.ledger else {
             return Seen::InFlight;
         };
-        match ledger.entry(key).await {
-            Ok(Some(entry)) if !matches!(entry.state, State::Running | State::Failed) => {
-                Seen::Done(DecidedBy::Ledger)
-            }
-            Ok(_) | Err(_) => Seen::InFlight,
-        }
+        Seen::at_first(&ledger.entry(key).await)
     }
 
     async fn look(&self, key: &EventKey, witness: Witness) -> Seen {
@@ -141,21 +125,11 @@ impl Waiters {
             && let Some(claims) = &self.stores.claims
             && let Ok(sight) = claims.look(key).await
         {
-            return match sight {
-                Sight::InFlight => Seen::InFlight,
-                Sight::Free => Seen::Free,
-                Sight::Done => Seen::Done(DecidedBy::Claim),
-            };
+            return Seen::by_claim(sight);
         }
         let Some(ledger) = &self.stores.ledger else {
             return Seen::InFlight;
         };
-        match ledger.entry(key).await {
-            Ok(Some(entry)) if entry.state == State::Running && !entry.lease_ended => Seen::InFlight,
-            Ok(Some(entry)) if matches!(entry.state, State::Running | State::Failed) => Seen::Free,
-            Ok(Some(_)) => Seen::Done(DecidedBy::Ledger),
-            Ok(None) => Seen::Free,
-            Err(_) => Seen::InFlight,
-        }
+        Seen::by_row(&ledger.entry(key).await)
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{setup, tidy};
+use crate::{faults, setup, tidy};
 
 /// A check that is one run of cargo.
 struct CargoCheck {
@@ -81,6 +81,10 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     {
         check(name, &mut |tally| cargo(root, arguments, environment, tally));
     }
+    // Last, so that nothing else keeps the machine from it.
+    check("every fault once", &mut |tally| {
+        run_counted(&mut faults::short(root), "the fault suite", tally)
+    });
     conclude(&tally, &failures)
 }
 
@@ -112,14 +116,21 @@ fn cargo(
     environment: &[(&str, &str)],
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let mut child = Command::new("cargo")
+    let mut command = Command::new("cargo");
+    command
         .args(arguments)
         .envs(environment.iter().copied())
-        .current_dir(root)
+        .current_dir(root);
+    run_counted(&mut command, &format!("`cargo {}`", arguments.join(" ")), tally)
+}
+
+/// Runs a program, passes its output through, and counts the results of the tests in it.
+fn run_counted(command: &mut Command, name: &str, tally: &mut Tally) -> Result<(), String> {
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("cargo cannot be run: {error}"))?;
+        .map_err(|error| format!("{name} cannot be run: {error}"))?;
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             println!("{line}");
@@ -128,11 +139,11 @@ fn cargo(
     }
     let status = child
         .wait()
-        .map_err(|error| format!("cargo cannot be waited for: {error}"))?;
+        .map_err(|error| format!("{name} cannot be waited for: {error}"))?;
     if status.success() {
         Ok(())
     } else {
-        Err(format!("`cargo {}`: {status}", arguments.join(" ")))
+        Err(format!("{name}: {status}"))
     }
 }
 

@@ -8,6 +8,7 @@
 )]
 
 mod checks;
+mod faults;
 mod setup;
 mod tidy;
 
@@ -18,7 +19,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test     runs every check: setup, formatting, house rules, lints, documentation, tests
+  test     runs every check: setup, formatting, house rules, lints, documentation, tests, every fault once
+  faults   runs real replicas, workers and stores under every fault and compares what they tell
+           [--short] [--jobs N] [--fault NAME] [--seed N] [--report FILE]
   tidy     checks the house rules that no compiler knows: arrows between crates, file lengths, licences
   setup    finds Redis, Postgres and PgBouncer, or installs them from the system's packages";
 
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => checks::run(root()),
+        ["faults", ..] => faults::run(root(), &arguments[1..]),
         ["tidy"] => tidy::run(root()),
         ["setup"] => setup::run(),
         _ => Err(USAGE.to_owned()),

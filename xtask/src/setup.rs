@@ -1,4 +1,4 @@
-//! Finds what the tests start (Redis, Postgres, a pooler), or installs it from the system's packages. The tests start
+//! Finds what the tests start (Redis, Postgres, a pooler, a false clock), or installs it from the system's packages. The tests start
 //! servers of their own, so none of the system's is started here, nor left enabled.
 
 use std::process::{Command, Stdio};
@@ -11,14 +11,17 @@ struct Tool {
     found: &'static str,
     /// What brings it, in the order of [`MANAGERS`]; several packages are parted by blanks.
     packages: [&'static str; MANAGERS.len()],
+    /// What is left out where it cannot be had; `None` where nothing works without it.
+    without_it: Option<&'static str>,
 }
 
-const TOOLS: [Tool; 3] = [
+const TOOLS: [Tool; 4] = [
     Tool {
         name: "Redis",
         found: "command -v redis-server && command -v redis-cli",
         // By file, since newer Fedoras have Valkey in place of Redis.
         packages: ["redis-server", "/usr/bin/redis-server", "redis", "redis", "redis"],
+        without_it: None,
     },
     Tool {
         name: "Postgres",
@@ -37,12 +40,30 @@ const TOOLS: [Tool; 3] = [
             "postgresql",
             "postgresql",
         ],
+        without_it: None,
     },
     Tool {
         name: "PgBouncer",
         // An ordinary user's PATH may lack sbin.
         found: "PATH=$PATH:/usr/sbin:/usr/local/sbin; command -v pgbouncer",
         packages: ["pgbouncer"; MANAGERS.len()],
+        without_it: None,
+    },
+    Tool {
+        name: "faketime",
+        found: r#"
+            for library in /usr/lib/*/faketime/libfaketime.so.1 /usr/lib64/faketime/libfaketime.so.1 \
+                /usr/lib/faketime/libfaketime.so.1 /usr/local/lib/faketime/libfaketime.so.1
+            do [ -e "$library" ] && exit; done
+            exit 1"#,
+        packages: [
+            "faketime",
+            "libfaketime",
+            "libfaketime",
+            "libfaketime",
+            "libfaketime",
+        ],
+        without_it: Some("the faults of a replica's clock are skipped"),
     },
 ];
 
@@ -108,10 +129,16 @@ if [ -d /run/systemd/system ]; then systemctl disable $* || :; fi
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), String> {
     for tool in &TOOLS {
-        if !tool.is_installed() {
-            install(tool).map_err(|why| format!("{} is missing, {why}", tool.name))?;
+        let installed = if tool.is_installed() {
+            Ok(())
+        } else {
+            install(tool)
+        };
+        match (installed, tool.without_it) {
+            (Ok(()), _) => println!("{} is installed", tool.name),
+            (Err(why), None) => return Err(format!("{} is missing, {why}", tool.name)),
+            (Err(why), Some(left_out)) => println!("{} is missing, {why}; {left_out}", tool.name),
         }
-        println!("{} is installed", tool.name);
     }
     Ok(())
 }

@@ -1,5 +1,11 @@
-//! Does the thing hold?
-//!
-//! Real replicas, workers and stores under every fault, and an oracle that compares what they tell.
+//! `hookgate-faults`: the fault suite. `cargo xtask faults` builds what it needs and runs it.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use hookgate_faults::command::{Arguments, run};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    run(Arguments::parse()).await
+}

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::PATIENCE;
 use crate::http::Head;
@@ -25,6 +25,10 @@ pub struct Request {
     pub began: u64,
     /// When the target answered or lost the client, on the same clock; `None` while it is still in hand.
     pub ended: Option<u64>,
+    /// The moment of `began`.
+    pub began_at: Instant,
+    /// The moment of `ended`.
+    pub ended_at: Option<Instant>,
     /// Whether the client closed the connection before it had an answer.
     pub client_left: bool,
     /// The status that the target answered with. Whether it arrived is another question.
@@ -93,6 +97,8 @@ impl Journal {
                 body,
                 began,
                 ended: None,
+                began_at: Instant::now(),
+                ended_at: None,
                 client_left: false,
                 answered: None,
             };
@@ -106,6 +112,7 @@ impl Journal {
             entries.clock += 1;
             let request = &mut entries.requests[number];
             request.ended = Some(entries.clock);
+            request.ended_at = Some(Instant::now());
             request.client_left = end == End::ClientLeft;
             request.answered = match end {
                 End::Answered(status) => Some(status),

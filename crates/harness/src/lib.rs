@@ -25,7 +25,7 @@ pub use journal::Request;
 pub use lottery::Lottery;
 pub use postgres::PostgresServer;
 pub use process::Process;
-pub use proxy::{Fault, Proxy, Then};
+pub use proxy::{Fault, Proxy, Then, Trap, Trapped};
 pub use redis::{Monitor, RedisServer};
 pub use redis_roles::RedisSentinel;
 pub use upstream::{Answer, Capacity, Gate, Upstream};

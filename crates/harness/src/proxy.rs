@@ -1,16 +1,21 @@
 //! A TCP proxy that breaks on command: between the gateway and a store, or between two stores. What it does to the
 //! bytes is decided anew at every moment, so that a fault also strikes connections that are already open.
 
-use std::io;
+mod connection;
+mod trap;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use connection::Connection;
+use trap::Traps;
+pub use trap::{Trap, Trapped};
 
 /// What the proxy does to the connections through it.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +60,7 @@ pub struct Proxy {
 struct Shared {
     upstream: SocketAddr,
     armed: watch::Sender<Armed>,
+    traps: Arc<Traps>,
     connections: AtomicUsize,
     client_writes: AtomicU64,
 }
@@ -64,6 +70,8 @@ struct Shared {
 struct Armed {
     fault: Fault,
     commands_with: Vec<u8>,
+    /// Connections made before the last of so many cuts carry nothing any more.
+    cuts: u64,
 }
 
 impl Proxy {
@@ -78,7 +86,9 @@ impl Proxy {
             armed: watch::Sender::new(Armed {
                 fault: Fault::None,
                 commands_with: Vec::new(),
+                cuts: 0,
             }),
+            traps: Arc::default(),
             connections: AtomicUsize::new(0),
             client_writes: AtomicU64::new(0),
         });
@@ -104,10 +114,21 @@ impl Proxy {
     /// As [`Proxy::set`], but a fault that strikes commands passes over those without `needle` in their bytes: the
     /// greeting of a new connection, for instance, when the needle is `SET`.
     pub fn set_for(&self, needle: &[u8], fault: Fault) {
-        self.shared.armed.send_replace(Armed {
-            fault,
-            commands_with: needle.to_vec(),
+        self.shared.armed.send_modify(|armed| {
+            armed.fault = fault;
+            armed.commands_with = needle.to_vec();
         });
+    }
+
+    /// Holds one command at a step, for as long as what is returned lives.
+    pub fn trap(&self, trap: Trap) -> Trapped {
+        self.shared.traps.add(trap)
+    }
+
+    /// Leaves every open connection half-open: both sides take it for good, and it carries nothing any more. New ones
+    /// are as good as ever.
+    pub fn cut_silently(&self) {
+        self.shared.armed.send_modify(|armed| armed.cuts += 1);
     }
 
     /// What it does now; a fault that strikes once is [`Fault::None`] after it struck.
@@ -146,114 +167,6 @@ struct Counted<'count>(&'count AtomicUsize);
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// One client, its connection to the server, and what is to happen to the server's next reply.
-struct Connection<'shared> {
-    client: TcpStream,
-    server: TcpStream,
-    swallow: Option<Then>,
-    shared: &'shared Shared,
-}
-
-/// What [`Connection::step`] leaves to do.
-enum Next {
-    GoOn,
-    Close,
-    Reset,
-}
-
-/// Room for what is under way in each direction.
-struct Buffers {
-    command: Vec<u8>,
-    reply: Vec<u8>,
-}
-
-impl<'shared> Connection<'shared> {
-    async fn run(client: TcpStream, shared: &'shared Shared) -> io::Result<()> {
-        client.set_nodelay(true)?;
-        let mut armed = shared.armed.subscribe();
-        let open = armed
-            .wait_for(|armed| armed.fault != Fault::Blackhole)
-            .await
-            .is_ok_and(|armed| armed.fault != Fault::Refuse);
-        let server = if open {
-            TcpStream::connect(shared.upstream).await.ok()
-        } else {
-            None
-        };
-        let Some(server) = server else {
-            return client.set_zero_linger();
-        };
-        server.set_nodelay(true)?;
-        let mut connection = Self {
-            client,
-            server,
-            swallow: None,
-            shared,
-        };
-        let mut buffers = Buffers {
-            command: vec![0; 64 * 1024],
-            reply: vec![0; 64 * 1024],
-        };
-        loop {
-            match connection.step(&mut armed, &mut buffers).await {
-                Ok(Next::GoOn) => {}
-                Ok(Next::Close) => return Ok(()),
-                Ok(Next::Reset) | Err(_) => return connection.client.set_zero_linger(),
-            }
-        }
-    }
-
-    /// Waits for bytes from either side or for another fault, and deals with what comes first.
-    async fn step(&mut self, armed: &mut watch::Receiver<Armed>, buffers: &mut Buffers) -> io::Result<Next> {
-        let fault = armed.borrow_and_update().fault.clone();
-        match fault {
-            Fault::Refuse => return Ok(Next::Reset),
-            Fault::Blackhole => return Ok(armed.changed().await.map_or(Next::Close, |()| Next::GoOn)),
-            _ => {}
-        }
-        tokio::select! {
-            // A fault that was set before a client sent something strikes it.
-            biased;
-            changed = armed.changed() => Ok(changed.map_or(Next::Close, |()| Next::GoOn)),
-            read = self.client.read(&mut buffers.command) => match read? {
-                0 => Ok(Next::Close),
-                length => self.pass_command(&buffers.command[..length]).await,
-            },
-            read = self.server.read(&mut buffers.reply) => match read? {
-                0 => Ok(Next::Close),
-                length => self.pass_reply(&buffers.reply[..length], &fault).await,
-            },
-        }
-    }
-
-    async fn pass_command(&mut self, command: &[u8]) -> io::Result<Next> {
-        self.shared.client_writes.fetch_add(1, Ordering::SeqCst);
-        match self.shared.fault_for(command) {
-            Fault::ReplyWith(reply) | Fault::ReplyToAllWith(reply) => self.client.write_all(&reply).await?,
-            Fault::DropNextReply { then } => {
-                self.swallow = Some(then);
-                self.server.write_all(command).await?;
-            }
-            Fault::None | Fault::Refuse | Fault::Blackhole | Fault::DelayReplies(_) => {
-                self.server.write_all(command).await?;
-            }
-        }
-        Ok(Next::GoOn)
-    }
-
-    async fn pass_reply(&mut self, reply: &[u8], fault: &Fault) -> io::Result<Next> {
-        match (self.swallow, fault) {
-            (Some(Then::Reset), _) => return Ok(Next::Reset),
-            // A connection that lost bytes never speaks sensibly again, so it stays silent for good.
-            (Some(Then::Silence), _) => return Ok(Next::GoOn),
-            (None, Fault::DelayReplies(delay)) => tokio::time::sleep(*delay).await,
-            (None, _) => {}
-        }
-        self.client.write_all(reply).await?;
-        Ok(Next::GoOn)
     }
 }
 

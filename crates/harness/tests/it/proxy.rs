@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use hookgate_harness::{Fault, Proxy, RedisServer, Then};
+use hookgate_harness::{Fault, Proxy, RedisServer, Then, Trap};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -142,4 +142,82 @@ async fn a_dead_server_is_a_reset_connection() {
     let proxy = Proxy::start(server.addr()).await;
     server.kill().await;
     assert!(is_reset(&Client::connect(&proxy).await.receive().await));
+}
+
+#[tokio::test]
+async fn a_held_command_never_reaches_the_server_if_its_client_dies() {
+    let (server, proxy) = redis_behind_a_proxy().await;
+    let trapped = proxy.trap(Trap::command(b"held-command"));
+    let mut client = Client::connect(&proxy).await;
+    assert_eq!(client.ask("SET other 1").await.unwrap(), "+OK");
+    client.send("SET held-command 1").await;
+    trapped.struck().await;
+    drop(client);
+    while proxy.connections() > 0 {
+        tokio::task::yield_now().await;
+    }
+    drop(trapped);
+    assert_eq!(server.cli(&["EXISTS", "held-command"]), "0");
+}
+
+#[tokio::test]
+async fn a_held_reply_is_that_of_a_command_which_the_server_has_executed() {
+    let (server, proxy) = redis_behind_a_proxy().await;
+    let trapped = proxy.trap(Trap::reply_to(b"held-reply").nth(2));
+    let mut client = Client::connect(&proxy).await;
+    assert_eq!(client.ask("SET held-reply 1").await.unwrap(), "+OK");
+    client.send("INCR held-reply").await;
+    trapped.struck().await;
+    assert_eq!(server.cli(&["GET", "held-reply"]), "2");
+    assert!(client.is_silent().await);
+    client.send("ECHO behind").await;
+    drop(trapped);
+    let mut replies = String::new();
+    while !replies.contains("behind") {
+        replies += &client.receive().await.unwrap();
+    }
+    assert!(replies.starts_with(":2"), "in order: {replies}");
+}
+
+#[tokio::test]
+async fn a_reply_is_held_for_what_it_says() {
+    let (server, proxy) = redis_behind_a_proxy().await;
+    server.cli(&["SET", "telling", "something-telling"]);
+    let trapped = proxy.trap(Trap::reply_with(b"something-telling"));
+    let mut client = Client::connect(&proxy).await;
+    assert_eq!(client.ask("EXISTS telling").await.unwrap(), ":1");
+    client.send("GET telling").await;
+    trapped.struck().await;
+    assert!(client.is_silent().await);
+    drop(trapped);
+    assert!(client.receive().await.unwrap().contains("something-telling"));
+    assert_eq!(client.ask("PING").await.unwrap(), "+PONG");
+}
+
+#[tokio::test]
+async fn a_trap_that_was_taken_away_holds_nothing() {
+    let (_, proxy) = redis_behind_a_proxy().await;
+    drop(proxy.trap(Trap::command(b"PING")));
+    let mut client = Client::connect(&proxy).await;
+    assert_eq!(client.ask("PING").await.unwrap(), "+PONG");
+}
+
+#[tokio::test]
+async fn a_half_open_connection_stays_silent_for_good_and_new_ones_work() {
+    let (_, proxy) = redis_behind_a_proxy().await;
+    let mut open = Client::connect(&proxy).await;
+    open.ask("PING").await.unwrap();
+    proxy.cut_silently();
+    open.send("PING").await;
+    assert!(open.is_silent().await);
+    assert_eq!(Client::connect(&proxy).await.ask("PING").await.unwrap(), "+PONG");
+    proxy.set(Fault::None);
+    assert!(
+        open.is_silent().await,
+        "also after other faults have come and gone"
+    );
+    drop(open);
+    while proxy.connections() > 1 {
+        tokio::task::yield_now().await;
+    }
 }

@@ -1,0 +1,65 @@
+//! What happens to a worker: it dies at an exact step of an event's way, or stands still. Which of the two has the
+//! event is found out by who springs the trap.
+
+use std::sync::Arc;
+
+use hookgate_harness::Trap;
+
+use super::Strike;
+use crate::evidence::Source;
+
+/// A look names its sources and no event.
+pub(super) async fn killed_asking(strike: &mut Strike) {
+    killed_at_ledger(strike, |_| Trap::command(Source::Inbox.name().as_bytes())).await;
+}
+
+/// The answer to a look holds the events.
+pub(super) async fn killed_leased(strike: &mut Strike) {
+    killed_at_ledger(strike, Trap::reply_with).await;
+}
+
+/// The first statement about an event, if its call is short, is its settlement.
+pub(super) async fn killed_before_settling(strike: &mut Strike) {
+    killed_at_ledger(strike, Trap::command).await;
+}
+
+pub(super) async fn killed_after_settling(strike: &mut Strike) {
+    killed_at_ledger(strike, Trap::reply_to).await;
+}
+
+async fn killed_at_ledger(strike: &mut Strike, trap: impl Fn(&[u8]) -> Trap) {
+    let (scene, number) = (Arc::clone(&strike.scene), strike.replica());
+    let bait = strike.provider.bait(Source::Inbox);
+    let traps: Vec<_> = scene
+        .workers()
+        .iter()
+        .map(|place| place.ledger.trap(trap(bait.id.as_bytes())))
+        .collect();
+    let sprung = strike.catch(&bait, number, &traps).await;
+    let place = &scene.workers()[sprung.unwrap_or_default()];
+    scene.kill(place).await;
+    // The other one may be held by its own trap.
+    drop(traps);
+    strike.kill_and_replace(place).await;
+}
+
+pub(super) async fn killed_in_call(strike: &mut Strike) {
+    let (scene, number) = (Arc::clone(&strike.scene), strike.replica());
+    let bait = strike.provider.bait(Source::Inbox);
+    let (caller, gate) = strike.catch_at_target(&bait, number).await;
+    let mut workers = scene.workers().iter();
+    let place = workers.find(|place| Some(&place.present().name) == caller.as_ref());
+    let place = place.unwrap_or(&scene.workers()[0]);
+    scene.kill(place).await;
+    scene.restore_target();
+    gate.open();
+    strike.kill_and_replace(place).await;
+}
+
+pub(super) async fn paused(strike: &mut Strike) {
+    let (scene, number) = (
+        Arc::clone(&strike.scene),
+        strike.draw.below(strike.scene.workers().len()),
+    );
+    strike.pause(&scene.workers()[number]).await;
+}

@@ -140,6 +140,8 @@ pub struct Unavailable {
 pub enum Trouble {
     /// The store cannot answer: unreachable, slow, read-only, full, wrong password. So it is for every key.
     Store,
+    /// A node of a cluster cannot answer, and others can. So it is for a part of the keys.
+    Part,
     /// The store answers, but what stands under this one key tells nothing: a value of another type, one
     /// that cannot be read, or one that comes and goes. No reason to spare the store other questions.
     Key,
@@ -149,6 +151,7 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Store => "the claim store cannot answer",
+            Self::Part => "a part of the claim store cannot answer",
             Self::Key => "the claim's key cannot be read",
         })
     }
@@ -202,6 +205,11 @@ pub trait Claims: Send + Sync + 'static {
 
     /// Writes and reads a key of its own: whether the store would answer a claim now.
     async fn probe(&self) -> Result<(), Unavailable>;
+
+    /// The rule by which the store forgets claims before their time when it is full, if it has one and tells.
+    async fn eviction(&self) -> Option<String> {
+        None
+    }
 
     /// The present epoch.
     fn epoch(&self) -> Epoch;

@@ -16,7 +16,9 @@ mod postgres_install;
 mod process;
 mod proxy;
 mod redis;
+mod redis_cluster;
 mod redis_roles;
+mod redis_sentinel;
 mod signals;
 mod upstream;
 mod watchdog;
@@ -26,8 +28,9 @@ pub use lottery::Lottery;
 pub use postgres::PostgresServer;
 pub use process::Process;
 pub use proxy::{Fault, Proxy, Then, Trap, Trapped};
-pub use redis::{Monitor, RedisServer};
-pub use redis_roles::RedisSentinel;
+pub use redis::{Monitor, RedisOptions, RedisServer};
+pub use redis_cluster::{Migration, RedisCluster};
+pub use redis_sentinel::{RedisSentinel, RedisSentinels};
 pub use upstream::{Answer, Capacity, Gate, Upstream};
 
 /// How long anything is waited for before a test is called failed: long enough for a busy two-core machine.

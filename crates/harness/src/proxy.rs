@@ -5,8 +5,8 @@ mod connection;
 mod trap;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -58,7 +58,7 @@ pub struct Proxy {
 }
 
 struct Shared {
-    upstream: SocketAddr,
+    upstream: Mutex<SocketAddr>,
     armed: watch::Sender<Armed>,
     traps: Arc<Traps>,
     connections: AtomicUsize,
@@ -82,7 +82,7 @@ impl Proxy {
             .expect("127.0.0.1 has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
         let shared = Arc::new(Shared {
-            upstream,
+            upstream: Mutex::new(upstream),
             armed: watch::Sender::new(Armed {
                 fault: Fault::None,
                 commands_with: Vec::new(),
@@ -104,6 +104,12 @@ impl Proxy {
     /// Where clients connect.
     pub fn addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// From now on new connections lead to this server; open ones stay where they are, as when a name gets another
+    /// address.
+    pub fn lead_to(&self, upstream: SocketAddr) {
+        *self.shared.upstream.lock().expect(COPIED) = upstream;
     }
 
     /// From now on does this to all connections, open and new.
@@ -170,7 +176,14 @@ impl Drop for Counted<'_> {
     }
 }
 
+/// Why a lock is never poisoned.
+const COPIED: &str = "nobody panics while copying an address";
+
 impl Shared {
+    fn upstream(&self) -> SocketAddr {
+        *self.upstream.lock().expect(COPIED)
+    }
+
     /// What happens to this command. A fault that strikes once is taken here, by exactly one connection.
     fn fault_for(&self, command: &[u8]) -> Fault {
         let mut struck = Fault::None;

@@ -1,8 +1,10 @@
 //! A real redis-server per test or per test process: without persistence, so that a restart means what operators
 //! fear, an empty Redis.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,13 +12,41 @@ use tokio::sync::OnceCell;
 
 use crate::Process;
 use crate::home::Home;
+use crate::ports::free_port;
 
 /// A redis-server of this test. Dropping it kills it and removes its directory.
 pub struct RedisServer {
     port: u16,
+    tls_port: Option<u16>,
     arguments: Vec<String>,
     process: Process,
     home: Home,
+}
+
+/// What a server is told beside its port.
+#[derive(Clone, Copy, Default)]
+pub struct RedisOptions<'a> {
+    /// Command line arguments, such as `["--maxmemory", "2mb"]`.
+    pub arguments: &'a [&'a str],
+    /// A directory with `authority.pem`, `server.pem` and `server.key`: the server listens on a second port, there
+    /// with TLS, and speaks so with other servers.
+    pub tls: Option<&'a Path>,
+}
+
+impl RedisOptions<'_> {
+    /// The arguments for TLS on this port.
+    pub(crate) fn tls_arguments(directory: &Path, port: u16) -> Vec<String> {
+        let file = |name: &str| directory.join(name).display().to_string();
+        [
+            ["--tls-port".to_owned(), port.to_string()],
+            ["--tls-cert-file".to_owned(), file("server.pem")],
+            ["--tls-key-file".to_owned(), file("server.key")],
+            ["--tls-ca-cert-file".to_owned(), file("authority.pem")],
+            ["--tls-auth-clients".to_owned(), "no".to_owned()],
+            ["--tls-replication".to_owned(), "yes".to_owned()],
+        ]
+        .concat()
+    }
 }
 
 impl RedisServer {
@@ -33,11 +63,42 @@ impl RedisServer {
     /// # Panics
     /// As [`RedisServer::start`].
     pub async fn start_with(arguments: &[&str]) -> Self {
-        let arguments: Vec<_> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let options = RedisOptions {
+            arguments,
+            ..RedisOptions::default()
+        };
+        Self::start_as(options, Vec::new).await
+    }
+
+    /// Starts a server with these options.
+    ///
+    /// # Panics
+    /// As [`RedisServer::start`].
+    pub async fn start_of(options: RedisOptions<'_>) -> Self {
+        Self::start_as(options, Vec::new).await
+    }
+
+    /// As [`RedisServer::start_of`], with arguments that are chosen anew if the server does not start: other ports.
+    pub(crate) async fn start_as(options: RedisOptions<'_>, chosen: impl Fn() -> Vec<String>) -> Self {
         let home = Home::make("redis", "Ready to accept connections", "KILL");
-        let (port, process) = home.start(|port| command(port, &home, &arguments)).await;
+        let last = RefCell::new((None, Vec::new()));
+        let (port, process) = home
+            .start(|port| {
+                let tls_port = options.tls.map(|_| free_port());
+                let given = options.arguments.iter().map(|&argument| argument.to_owned());
+                let mut arguments: Vec<_> = given.chain(chosen()).collect();
+                if let (Some(directory), Some(port)) = (options.tls, tls_port) {
+                    arguments.extend(RedisOptions::tls_arguments(directory, port));
+                }
+                let command = command(port, &home, &arguments);
+                last.replace((tls_port, arguments));
+                command
+            })
+            .await;
+        let (tls_port, arguments) = last.into_inner();
         Self {
             port,
+            tls_port,
             arguments,
             process,
             home,
@@ -63,6 +124,19 @@ impl RedisServer {
     /// `redis://127.0.0.1:<port>`.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The port for TLS.
+    ///
+    /// # Panics
+    /// If it was not started with TLS.
+    pub fn tls_port(&self) -> u16 {
+        self.tls_port.expect("it was started with TLS")
+    }
+
+    /// The port for other servers: with TLS, if there is one.
+    pub(crate) fn peer_port(&self) -> u16 {
+        self.tls_port.unwrap_or(self.port)
     }
 
     /// The present process.
@@ -94,6 +168,23 @@ impl RedisServer {
         self.kill().await;
         let command = command(self.port, &self.home, &self.arguments);
         self.process = self.home.start_again(command).await;
+    }
+
+    /// The value of a command line argument.
+    pub(crate) fn argument(&self, name: &str) -> Option<String> {
+        let mut words = self.arguments.iter();
+        words.find(|word| *word == name)?;
+        words.next().cloned()
+    }
+
+    /// Whether the process has ended.
+    pub fn is_dead(&self) -> bool {
+        self.process.has_exited()
+    }
+
+    /// All the server has said.
+    pub(crate) fn log(&self) -> String {
+        self.process.log()
     }
 
     /// Waits until the server's log has a line that contains `text`.

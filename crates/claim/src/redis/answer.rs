@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{RedisError, ServerError, Value as Reply};
+use redis::{ErrorKind, RedisError, ServerError, Value as Reply};
 
 use crate::cell::{Held, Replaced, Value};
 use crate::claims::{Lease, Ownership, Trouble, Unavailable};
@@ -30,6 +30,8 @@ pub(super) enum Failure {
         /// The connection is gone, so no answer will come any more. Else the limit passed first.
         dropped: bool,
     },
+    /// A node of a cluster fails like this, and others do not.
+    InPart(Box<Self>),
 }
 
 impl Failure {
@@ -60,8 +62,11 @@ impl Failure {
             WRONG_TYPE => Self::OfKey(WRONG_TYPE.to_owned()),
             // A script's error, as Redis before 7.0 tells it.
             "ERR" if details.contains(WRONG_TYPE) => Self::OfKey(WRONG_TYPE.to_owned()),
+            "ERR" if details.contains("can't run this command") => Self::Refused(
+                "NOPERM: the user may not run set, get, pttl, expire or del, which scripts use".to_owned(),
+            ),
             "ERR" => Self::Refused(format!("ERR {}", shortened(details))),
-            code => Self::Refused(code.to_owned()),
+            code => Self::Refused(explained(code, details)),
         }
     }
 
@@ -72,6 +77,7 @@ impl Failure {
                 cause,
                 dropped: false,
             },
+            Self::InPart(failure) => Self::InPart(Box::new(failure.after_another())),
             // What stands there now is not what a first try would have stored.
             Self::OfKey(_) | Self::UnknownSyntax | Self::Unanswered { .. } => self,
         }
@@ -80,6 +86,11 @@ impl Failure {
     /// For steps that leave no new claim behind.
     pub(super) fn unavailable(self) -> Unavailable {
         let (trouble, cause) = match self {
+            Self::InPart(failure) => {
+                let failure = failure.unavailable();
+                let of_key = failure.trouble == Trouble::Key;
+                (if of_key { Trouble::Key } else { Trouble::Part }, failure.cause)
+            }
             Self::OfKey(cause) => (Trouble::Key, cause),
             Self::Unsent(cause) | Self::Refused(cause) | Self::Unanswered { cause, .. } => {
                 (Trouble::Store, cause)
@@ -93,9 +104,17 @@ impl Failure {
         }
     }
 
+    fn may_have_applied(&self) -> bool {
+        match self {
+            Self::Unanswered { .. } => true,
+            Self::InPart(failure) => failure.may_have_applied(),
+            Self::Unsent(_) | Self::Refused(_) | Self::OfKey(_) | Self::UnknownSyntax => false,
+        }
+    }
+
     /// For steps that would have stored `lease`.
     pub(super) fn about(self, lease: &Lease) -> Unavailable {
-        let applied = matches!(self, Self::Unanswered { .. });
+        let applied = self.may_have_applied();
         let possible = applied.then(|| Box::new(lease.clone()));
         Unavailable {
             possible,
@@ -107,7 +126,10 @@ impl Failure {
 /// A short text without addresses or secrets, which the error's own text may hold.
 pub(super) fn cause(error: &RedisError) -> String {
     match error.code() {
-        Some(code) => code.to_owned(),
+        Some(code) => explained(code, error.detail().unwrap_or_default()),
+        None if error.kind() == ErrorKind::AuthenticationFailed => {
+            "authentication failed: user or password is wrong".to_owned()
+        }
         None if error.is_timeout() => "no answer in time".to_owned(),
         None if error.is_connection_refusal() => "connection refused".to_owned(),
         None if error.is_connection_dropped() => "connection lost".to_owned(),
@@ -115,14 +137,45 @@ pub(super) fn cause(error: &RedisError) -> String {
     }
 }
 
+/// The server's code, and what to mend where that can be told.
+fn explained(code: &str, details: &str) -> String {
+    match code {
+        "NOAUTH" => "NOAUTH: the server wants a password, and the URL has none".to_owned(),
+        "WRONGPASS" => "WRONGPASS: user or password is wrong".to_owned(),
+        "NOPERM" => match (command_named(details), details.contains("key")) {
+            (Some(command), _) => format!("NOPERM: the user may not run {command}"),
+            (None, true) => "NOPERM: the user may not use keys that begin with webhook:".to_owned(),
+            (None, false) => code.to_owned(),
+        },
+        _ => code.to_owned(),
+    }
+}
+
+/// The command that a refusal names between quotes.
+fn command_named(details: &str) -> Option<&str> {
+    let (_, rest) = details.split_once("run the '")?;
+    let (command, _) = rest.split_once('\'')?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"|-_".contains(&byte);
+    command.bytes().all(plain).then_some(command)
+}
+
 fn shortened(text: &str) -> String {
     text.chars().take(DETAIL_CHARS_MAX).collect()
+}
+
+/// Another node of a cluster, as `host:port`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Redirection<'answer> {
+    /// It serves the slot.
+    Moved(&'answer str),
+    /// It will serve the slot, and has this key already, or may be given it.
+    Ask(&'answer str),
 }
 
 /// The replies to one write, in order.
 pub(super) struct Answer {
     pub(super) replies: Vec<Reply>,
-    /// The connection was dropped under a first try, which may have taken effect.
+    /// A first try may have taken effect: its connection was dropped, or a part of it was sent on to another node.
     pub(super) resent: bool,
 }
 
@@ -132,9 +185,48 @@ impl Answer {
         matches!(self.replies.first(), Some(Reply::ServerError(error)) if error.code() == "NOSCRIPT")
     }
 
-    /// Whether a demoted server answered: writes will fail on this connection until it is made anew.
-    pub(super) fn is_read_only(&self) -> bool {
-        matches!(self.replies.first(), Some(Reply::ServerError(error)) if error.code() == "READONLY")
+    /// Whether a server answered that is no primary, or not yet: demoted, or loading what another one has. Writes
+    /// will fail on this connection until it is made anew, to wherever the name leads by then.
+    pub(super) fn is_of_no_primary(&self) -> bool {
+        const CODES: [&str; 3] = ["READONLY", "LOADING", "MASTERDOWN"];
+        self.errors().any(|error| {
+            // Redis before 7.0 wraps a script's error into another.
+            let wrapped = || {
+                error
+                    .details()
+                    .is_some_and(|details| details.contains("-READONLY"))
+            };
+            CODES.contains(&error.code()) || wrapped()
+        })
+    }
+
+    /// Where a node of a cluster says that the key is, or will be.
+    pub(super) fn redirection(&self) -> Option<Redirection<'_>> {
+        self.errors().find_map(|error| {
+            let to = || error.details()?.split_ascii_whitespace().nth(1);
+            match error.code() {
+                "MOVED" => Some(Redirection::Moved(to()?)),
+                "ASK" => Some(Redirection::Ask(to()?)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Whether the node is cut off from the cluster, or its slot is served by nobody it knows.
+    pub(super) fn is_of_a_cluster_down(&self) -> bool {
+        self.errors().any(|error| error.code() == "CLUSTERDOWN")
+    }
+
+    /// Whether a command before the first error took effect.
+    pub(super) fn is_applied_in_part(&self) -> bool {
+        !matches!(self.replies.first(), Some(Reply::ServerError(_)) | None)
+    }
+
+    fn errors(&self) -> impl Iterator<Item = &ServerError> {
+        self.replies.iter().filter_map(|reply| match reply {
+            Reply::ServerError(error) => Some(error),
+            _ => None,
+        })
     }
 
     /// From a value and its `PTTL`.
@@ -203,14 +295,16 @@ impl Answer {
             .map(str::to_owned)
     }
 
+    /// Why an answer that should not have been one of these is of no use.
+    pub(super) fn refusal(self) -> Failure {
+        self.checked().err().unwrap_or_else(unexpected)
+    }
+
     /// The replies, if none is an error.
     fn checked(self) -> Result<Vec<Reply>, Failure> {
-        let errors = self.replies.iter().find_map(|reply| match reply {
-            Reply::ServerError(error) => Some(Failure::of_server(error)),
-            _ => None,
-        });
-        match errors {
-            Some(failure) if self.resent => Err(failure.after_another()),
+        let failure = self.errors().next().map(Failure::of_server);
+        match failure {
+            Some(failure) if self.resent || self.is_applied_in_part() => Err(failure.after_another()),
             Some(failure) => Err(failure),
             None => Ok(self.replies),
         }

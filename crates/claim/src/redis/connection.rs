@@ -1,62 +1,70 @@
-//! Where connections come from: a pool for a server or for the primary that Sentinels name, a cluster client
-//! for a cluster.
+//! Where connections come from: a pool for a server, or a fresh one to the primary that Sentinels name or to a node
+//! of a cluster.
 //!
 //! Every pooled object stays out for as long as its connection is good, and commands share it by cloning the
 //! multiplexed connection inside. So the pool bounds and names connections; its check at each checkout, a
-//! round trip, is never paid.
+//! round trip, is never paid. Where the address is found out anew for each connection there is nothing to pool.
 
-use std::time::Duration;
-
-use deadpool_redis::{PoolError, sentinel};
+use deadpool_redis::PoolError;
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
-use redis::cluster::ClusterClient;
-use redis::cluster_async::ClusterConnection;
-use redis::{Pipeline, RedisResult, Value as Reply};
+use redis::{AsyncConnectionConfig, Client, ConnectionInfo, Pipeline, RedisResult, Value as Reply};
 
 use super::answer::cause;
+use super::sentinel::Sentinels;
+
+/// Commands that may wait to be written to one connection; a larger burst waits at the door.
+const UNWRITTEN_MAX: usize = 1_024;
 
 /// Makes connections.
 pub(super) enum Source {
     /// One name.
     Single(deadpool_redis::Pool),
-    /// Whoever the Sentinels name; with the limit of each answer, which this pool cannot be told.
-    Sentinel(sentinel::Pool, Duration),
-    Cluster(Box<ClusterClient>),
+    /// Whoever the Sentinels name.
+    Sentinel(Box<Sentinels>),
+    /// A node of a cluster.
+    Node(Box<ConnectionInfo>),
 }
 
 impl Source {
     /// A fresh connection to wherever the name leads now, or why there is none.
     pub(super) async fn connect(&self) -> Result<Link, String> {
+        let own = |connection| Link {
+            connection,
+            pooled: None,
+        };
         match self {
             Self::Single(pool) => {
                 let pooled = pool.get().await.map_err(pool_cause)?;
-                let wire = Wire::Node(MultiplexedConnection::clone(&pooled));
                 Ok(Link {
-                    wire,
-                    place: Place::InPool(Some(pooled)),
+                    connection: MultiplexedConnection::clone(&pooled),
+                    pooled: Some(pooled),
                 })
             }
-            Self::Sentinel(pool, limit) => {
-                let pooled = pool.get().await.map_err(pool_cause)?;
-                let mut connection = MultiplexedConnection::clone(&pooled);
-                connection.set_response_timeout(*limit);
-                Ok(Link {
-                    wire: Wire::Node(connection),
-                    place: Place::InSentinelPool(Some(pooled)),
-                })
-            }
-            Self::Cluster(client) => {
-                let connection = client
-                    .get_async_connection()
-                    .await
-                    .map_err(|error| cause(&error))?;
-                Ok(Link {
-                    wire: Wire::Cluster(connection),
-                    place: Place::Own,
-                })
-            }
+            Self::Sentinel(sentinels) => Ok(own(sentinels.primary().await?)),
+            Self::Node(info) => Ok(own(connect(ConnectionInfo::clone(info)).await?)),
         }
     }
+
+    pub(super) fn of_node(info: ConnectionInfo) -> Self {
+        Self::Node(Box::new(info))
+    }
+}
+
+/// Without limits of its own: whoever waits for a connection has one over everything.
+pub(super) fn config() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new()
+        .set_response_timeout(None)
+        .set_connection_timeout(None)
+        .set_pipeline_buffer_size(UNWRITTEN_MAX)
+}
+
+/// A connection to this server, or why there is none.
+pub(super) async fn connect(info: ConnectionInfo) -> Result<MultiplexedConnection, String> {
+    let client = Client::open(info).map_err(|error| cause(&error))?;
+    let connected = client
+        .get_multiplexed_async_connection_with_config(&config())
+        .await;
+    connected.map_err(|error| cause(&error))
 }
 
 fn pool_cause(error: PoolError) -> String {
@@ -71,40 +79,16 @@ fn pool_cause(error: PoolError) -> String {
 
 /// A connection that many commands use at once.
 pub(super) struct Link {
-    wire: Wire,
-    place: Place,
-}
-
-enum Wire {
-    Node(MultiplexedConnection),
-    /// Holds one multiplexed connection to each node and follows moved slots by itself.
-    Cluster(ClusterConnection),
-}
-
-/// The connection's place in its pool, taken until the last command on it has ended.
-enum Place {
-    InPool(Option<deadpool_redis::Connection>),
-    InSentinelPool(Option<sentinel::Connection>),
-    Own,
+    connection: MultiplexedConnection,
+    /// Its place in its pool, taken until the last command on it has ended.
+    pooled: Option<deadpool_redis::Connection>,
 }
 
 impl Link {
     /// Sends all commands in one write; an error of the server is a reply, not an error.
     pub(super) async fn send(&self, commands: &Pipeline) -> RedisResult<Vec<Reply>> {
-        match &self.wire {
-            Wire::Node(connection) => {
-                connection
-                    .clone()
-                    .req_packed_commands(commands, 0, commands.len())
-                    .await
-            }
-            Wire::Cluster(connection) => {
-                connection
-                    .clone()
-                    .req_packed_commands(commands, 0, commands.len())
-                    .await
-            }
-        }
+        let mut connection = self.connection.clone();
+        connection.req_packed_commands(commands, 0, commands.len()).await
     }
 }
 
@@ -112,10 +96,6 @@ impl Drop for Link {
     /// A link is dropped when it was left, or at the end. Given back, its pool would keep it open and hand it
     /// out again: to a server that was demoted, or into a silent network.
     fn drop(&mut self) {
-        match &mut self.place {
-            Place::InPool(pooled) => drop(pooled.take().map(deadpool_redis::Connection::take)),
-            Place::InSentinelPool(pooled) => drop(pooled.take().map(sentinel::Connection::take)),
-            Place::Own => {}
-        }
+        drop(self.pooled.take().map(deadpool_redis::Connection::take));
     }
 }

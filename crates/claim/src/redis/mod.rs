@@ -7,12 +7,15 @@
 //! Only Redis's clock counts.
 //!
 //! An ACL user needs `~webhook:* +set +get +pttl +expire +del +eval +evalsha +info`, on a cluster also
-//! `+cluster`.
+//! `+cluster|slots +asking`; on the Sentinels `+sentinel|get-master-addr-by-name`.
 
 mod answer;
+mod cluster;
 mod connection;
 mod lanes;
 mod scripts;
+mod sentinel;
+mod server;
 mod settings;
 
 use std::sync::Arc;
@@ -24,7 +27,7 @@ use async_trait::async_trait;
 use hookgate_webhook::EventKey;
 
 use self::answer::Failure;
-use self::lanes::Lanes;
+use self::server::Server;
 pub use self::settings::{BadRedisUrl, RedisMode, RedisSettings};
 use crate::cell::{Attempt, Held, Replaced, Value};
 use crate::claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Unavailable};
@@ -32,9 +35,12 @@ use crate::claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Unavai
 /// Life of the key that [`Claims::probe`] writes.
 const PROBE_SECONDS: u64 = 10;
 
+/// The policy under which a full server refuses, and forgets nothing.
+const NO_EVICTION: &str = "noeviction";
+
 /// A store of claims in Redis: a single server, the primary that Sentinels name, or a cluster.
 pub struct RedisClaims {
-    lanes: Lanes,
+    server: Server,
     epoch: ArcSwap<Epoch>,
     /// Set once a server has refused `NX` with `GET`, which Redis knows since 7.0.
     before_7: AtomicBool,
@@ -52,7 +58,7 @@ impl RedisClaims {
     /// [`BadRedisUrl`] if a URL is not of the accepted form.
     pub fn new(settings: RedisSettings, epoch: Epoch) -> Result<Self, BadRedisUrl> {
         Ok(Self {
-            lanes: Lanes::new(settings)?,
+            server: settings.into_server()?,
             epoch: ArcSwap::from_pointee(epoch),
             before_7: AtomicBool::new(false),
             // No source name begins with `_`, so this is nobody's claim.
@@ -67,12 +73,16 @@ impl RedisClaims {
         self
     }
 
-    /// The server's `maxmemory-policy`, if it tells (not from a cluster). Anything but `noeviction` means
-    /// that claims may vanish under memory pressure: harmless with a ledger, worth a warning without.
+    /// The server's `maxmemory-policy`, if it tells; of a cluster the first one that evicts, if one does.
+    /// Anything but `noeviction` means that claims may vanish under memory pressure: harmless with a ledger, a
+    /// second call without.
     pub async fn eviction_policy(&self) -> Option<String> {
         let mut commands = redis::pipe();
         commands.cmd("INFO").arg("memory");
-        self.lanes.send(&commands).await.ok()?.eviction_policy()
+        let answers = self.server.ask_all(&commands).await.into_iter().flatten();
+        let policies: Vec<_> = answers.filter_map(|answer| answer.eviction_policy()).collect();
+        let evicts = policies.iter().find(|policy| *policy != NO_EVICTION);
+        evicts.or(policies.first()).cloned()
     }
 
     /// Tries to store the lease. `None`: stored; else what stands there.
@@ -102,7 +112,7 @@ impl RedisClaims {
             .arg("EX")
             .arg(ttl);
         commands.cmd("PTTL").arg(&key);
-        self.lanes.send(&commands).await?.held()
+        self.server.send(&key, &commands).await?.held()
     }
 
     /// Redis before 7.0. The key may vanish between the two writes; then the first is tried once more.
@@ -116,7 +126,7 @@ impl RedisClaims {
             .arg("EX")
             .arg(ttl);
         for _ in 0..2 {
-            if self.lanes.send(&set).await?.stored()? {
+            if self.server.send(&key, &set).await?.stored()? {
                 return Ok(None);
             }
             if let Some(held) = self.read(&lease.key).await? {
@@ -130,7 +140,7 @@ impl RedisClaims {
         let key = key.claim_key();
         let mut commands = redis::pipe();
         commands.cmd("GET").arg(&key).cmd("PTTL").arg(&key);
-        self.lanes.send(&commands).await?.held()
+        self.server.send(&key, &commands).await?.held()
     }
 
     /// Puts the lease in place of an expired claim or a void mark, unless that changed since it was `seen`.
@@ -141,7 +151,7 @@ impl RedisClaims {
             .arg(lease.value())
             .arg(lease.terms.ttl_seconds())
             .arg(left_ms_max);
-        let replaced = async { self.lanes.run(script).await?.replaced() };
+        let replaced = async { self.server.run(script).await?.replaced() };
         match replaced.await.map_err(|failure| failure.about(&lease))? {
             Replaced::Free => Ok(Claim::First(Lease {
                 taken_over: false,
@@ -158,7 +168,7 @@ impl RedisClaims {
 
     /// Runs a script that does something only if the lease still owns its key.
     async fn if_owned(&self, script: scripts::Call) -> Result<Ownership, Unavailable> {
-        let owned = async { self.lanes.run(script).await?.owned() };
+        let owned = async { self.server.run(script).await?.owned() };
         owned.await.map_err(Failure::unavailable)
     }
 }
@@ -208,9 +218,9 @@ impl Claims for RedisClaims {
         }
         .ttl_seconds();
         let mark = Value::Done(epoch).written();
-        let mut set = redis::pipe();
-        set.cmd("SET").arg(key.claim_key()).arg(mark).arg("EX").arg(ttl);
-        let stored = async { self.lanes.send(&set).await?.stored() };
+        let (key, mut set) = (key.claim_key(), redis::pipe());
+        set.cmd("SET").arg(&key).arg(mark).arg("EX").arg(ttl);
+        let stored = async { self.server.send(&key, &set).await?.stored() };
         stored.await.map(|_| ()).map_err(Failure::unavailable)
     }
 
@@ -230,8 +240,14 @@ impl Claims for RedisClaims {
             .arg("EX")
             .arg(PROBE_SECONDS);
         commands.cmd("GET").arg(&self.probe_key);
-        let echoed = async { self.lanes.send(&commands).await?.echoes(&token) };
+        let echoed = async { self.server.send(&self.probe_key, &commands).await?.echoes(&token) };
         echoed.await.map_err(Failure::unavailable)
+    }
+
+    async fn eviction(&self) -> Option<String> {
+        self.eviction_policy()
+            .await
+            .filter(|policy| policy != NO_EVICTION)
     }
 
     fn epoch(&self) -> Epoch {
@@ -243,6 +259,6 @@ impl Claims for RedisClaims {
     }
 
     async fn close(&self) {
-        self.lanes.close();
+        self.server.close();
     }
 }

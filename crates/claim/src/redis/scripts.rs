@@ -66,6 +66,7 @@ impl Step {
     pub(super) fn on(&'static self, key: &str) -> Call {
         Call {
             step: self,
+            key: key.to_owned(),
             arguments: Vec::new(),
         }
         .arg(key)
@@ -75,10 +76,16 @@ impl Step {
 /// A script with its key and arguments.
 pub(super) struct Call {
     step: &'static Step,
+    key: String,
     arguments: Vec<Vec<u8>>,
 }
 
 impl Call {
+    /// The one key it works on.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
     pub(super) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
         argument.write_redis_args(&mut self.arguments);
         self

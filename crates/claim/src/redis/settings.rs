@@ -2,24 +2,17 @@
 
 use std::time::Duration;
 
-use deadpool_redis::sentinel;
-use deadpool_redis::sentinel::{SentinelNodeConnectionInfo, SentinelServerType, TlsMode};
-use redis::cluster::ClusterClient;
-use redis::{AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::connection::Source;
+use super::cluster::Cluster;
+use super::connection::{Source, config};
+use super::sentinel::Sentinels;
+use super::server::Server;
 
 /// Connections unless told otherwise. Commands on one connection share its writes and reads, so more of them add
 /// system calls and not speed; the second is there for when the first breaks or waits for a lost packet.
 const CONNECTIONS: usize = 2;
-
-/// Commands that may wait to be written to one connection; a larger burst waits at the door.
-const UNWRITTEN_MAX: usize = 1_024;
-
-/// How often a cluster command may be sent on: to the node that a slot moved to, or after a reconnect.
-/// All within the command's limit.
-const CLUSTER_HOPS_MAX: u32 = 3;
 
 /// The primary's name unless the URL says another; Sentinel's own example.
 const SENTINEL_MASTER: &str = "mymaster";
@@ -79,7 +72,7 @@ impl RedisSettings {
         }
     }
 
-    pub(super) fn into_source(self) -> Result<Source, BadRedisUrl> {
+    pub(super) fn into_server(self) -> Result<Server, BadRedisUrl> {
         let nodes = self.nodes()?;
         if nodes
             .iter()
@@ -87,11 +80,12 @@ impl RedisSettings {
         {
             choose_tls_provider();
         }
-        match self.mode {
-            RedisMode::Single => self.single(nodes),
-            RedisMode::Sentinel => self.sentinel(nodes),
-            RedisMode::Cluster => self.cluster(nodes),
-        }
+        let (connections, limit) = (self.connections, self.timeout);
+        Ok(match self.mode {
+            RedisMode::Single => Server::at(self.single(nodes)?, connections, limit),
+            RedisMode::Sentinel => Server::at(self.sentinel(nodes), connections, limit),
+            RedisMode::Cluster => Server::cluster(Cluster::new(nodes, connections, limit), limit),
+        })
     }
 
     fn nodes(&self) -> Result<Vec<ConnectionInfo>, BadRedisUrl> {
@@ -100,11 +94,15 @@ impl RedisSettings {
             (RedisMode::Single, 2..) => return Err(self.bad(1, "several need the mode sentinel or cluster")),
             _ => {}
         }
-        self.urls
-            .iter()
-            .enumerate()
+        let nodes = self.urls.iter().enumerate();
+        let nodes: Vec<_> = nodes
             .map(|(index, url)| self.node(index, url))
-            .collect()
+            .collect::<Result<_, _>>()?;
+        let apart = nodes.iter().position(|node| !agree(node, &nodes[0]));
+        match apart.filter(|_| self.mode == RedisMode::Cluster) {
+            None => Ok(nodes),
+            Some(index) => Err(self.bad(index, "it differs from the first one in user, password or TLS")),
+        }
     }
 
     fn node(&self, index: usize, url: &SecretString) -> Result<ConnectionInfo, BadRedisUrl> {
@@ -116,6 +114,9 @@ impl RedisSettings {
             }
             ConnectionAddr::TcpTls { insecure: true, .. } => {
                 Err(self.bad(index, "TLS without a check of the certificate is not offered"))
+            }
+            _ if self.mode == RedisMode::Cluster && node.redis_settings().db() != 0 => {
+                Err(self.bad(index, "a cluster has only the database 0"))
             }
             _ => Ok(node),
         }
@@ -129,53 +130,31 @@ impl RedisSettings {
         }
     }
 
-    fn single(self, mut nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
-        let config = AsyncConnectionConfig::new()
-            // The lanes limit both.
-            .set_response_timeout(None)
-            .set_connection_timeout(None)
-            .set_pipeline_buffer_size(UNWRITTEN_MAX);
-        let manager = deadpool_redis::Manager::new_with_config(nodes.remove(0), config);
-        let manager = manager.map_err(|_| self.refused())?;
-        let pool = deadpool_redis::Pool::builder(manager).max_size(self.pooled_max());
-        Ok(Source::Single(pool.build().map_err(|_| self.refused())?))
+    fn single(&self, mut nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
+        let refused = || self.bad(0, "it cannot be used");
+        let manager = deadpool_redis::Manager::new_with_config(nodes.remove(0), config());
+        let manager = manager.map_err(|_| refused())?;
+        // A connection that was left counts until its last command has ended, so its successor needs room.
+        let pool = deadpool_redis::Pool::builder(manager).max_size(self.connections.max(1) * 2);
+        Ok(Source::Single(pool.build().map_err(|_| refused())?))
     }
 
-    fn sentinel(self, nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
-        let first = nodes[0].clone();
+    fn sentinel(&self, nodes: Vec<ConnectionInfo>) -> Source {
         let login = SentinelLogin::of(&self.urls[0]);
-        let sentinels = nodes.into_iter().map(|node| login.onto(node)).collect::<Vec<_>>();
-        let tls = matches!(first.addr(), ConnectionAddr::TcpTls { .. });
-        let servers = SentinelNodeConnectionInfo {
-            tls_mode: tls.then_some(TlsMode::Secure),
-            redis_connection_info: Some(first.redis_settings().clone().into()),
-        };
-        let manager =
-            sentinel::Manager::new(sentinels, login.master, Some(servers), SentinelServerType::Master);
-        let manager = manager.map_err(|_| self.refused())?;
-        let pool = sentinel::Pool::builder(manager).max_size(self.pooled_max());
-        Ok(Source::Sentinel(
-            pool.build().map_err(|_| self.refused())?,
-            self.timeout,
-        ))
+        let server = nodes[0].clone();
+        Source::Sentinel(Box::new(Sentinels {
+            sentinels: nodes.into_iter().map(|node| login.onto(node)).collect(),
+            master: login.master,
+            server,
+        }))
     }
+}
 
-    fn cluster(self, nodes: Vec<ConnectionInfo>) -> Result<Source, BadRedisUrl> {
-        let client = ClusterClient::builder(nodes)
-            .retries(CLUSTER_HOPS_MAX)
-            .response_timeout(self.timeout)
-            .build();
-        Ok(Source::Cluster(Box::new(client.map_err(|_| self.refused())?)))
-    }
-
-    /// A connection that was left counts until its last command has ended, so its successor needs room.
-    fn pooled_max(&self) -> usize {
-        self.connections.max(1) * 2
-    }
-
-    fn refused(&self) -> BadRedisUrl {
-        self.bad(0, "the URLs do not agree in user, password, db or TLS")
-    }
+/// Whether two URLs differ in nothing but the address.
+fn agree(one: &ConnectionInfo, other: &ConnectionInfo) -> bool {
+    let tls = |node: &ConnectionInfo| matches!(node.addr(), ConnectionAddr::TcpTls { .. });
+    let (a, b) = (one.redis_settings(), other.redis_settings());
+    (a.username(), a.password(), a.db()) == (b.username(), b.password(), b.db()) && tls(one) == tls(other)
 }
 
 /// What the first URL's query says about the Sentinels themselves.

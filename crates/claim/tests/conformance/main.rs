@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookgate_claim::{Claims, Epoch, MemoryClaims, RedisClaims, RedisMode, RedisSettings};
-use hookgate_harness::{RedisSentinel, RedisServer};
+use hookgate_harness::{RedisCluster, RedisSentinel, RedisSentinels, RedisServer};
 use tokio::sync::OnceCell;
 
 /// Long enough for a crowd of suites on a small machine; the limit itself has tests of its own.
@@ -37,22 +37,20 @@ async fn before_7() -> Arc<dyn Claims> {
     Arc::new(redis(RedisMode::Single, url).assuming_redis_before_7())
 }
 
+/// A primary with two replicas and three Sentinels.
 async fn sentinel() -> Arc<dyn Claims> {
-    static SERVERS: OnceCell<(RedisServer, RedisSentinel)> = OnceCell::const_new();
-    let start = async || {
-        let server = RedisServer::start().await;
-        let sentinel = RedisSentinel::start(&server).await;
-        (server, sentinel)
-    };
-    let (_, sentinel) = SERVERS.get_or_init(start).await;
-    let url = format!("{}?master={}", sentinel.url(), RedisSentinel::MASTER_NAME);
+    static SERVERS: OnceCell<RedisSentinels> = OnceCell::const_new();
+    let servers = SERVERS.get_or_init(RedisSentinels::start).await;
+    let first = &servers.sentinels()[0];
+    let url = format!("{}?master={}", first.url(), RedisSentinel::MASTER_NAME);
     Arc::new(redis(RedisMode::Sentinel, url))
 }
 
+/// Three primaries with a replica each, of which only one is named.
 async fn cluster() -> Arc<dyn Claims> {
-    static NODE: OnceCell<RedisServer> = OnceCell::const_new();
-    let node = NODE.get_or_init(RedisServer::start_cluster).await;
-    Arc::new(redis(RedisMode::Cluster, node.url()))
+    static NODES: OnceCell<RedisCluster> = OnceCell::const_new();
+    let cluster = NODES.get_or_init(RedisCluster::start).await;
+    Arc::new(redis(RedisMode::Cluster, cluster.nodes()[5].url()))
 }
 
 /// Each property on each store, as a test named `<store>::<property>`.

@@ -6,11 +6,15 @@
     reason = "all of this is test code, where a panic is the finding"
 )]
 
+mod certificates;
+mod cluster;
 mod faults;
 mod refusals;
+mod sentinel;
 mod settings;
 mod takeover;
 mod tls;
+mod users;
 mod wire;
 
 use std::time::Duration;
@@ -44,9 +48,11 @@ fn claims(url: impl Into<String>, limit: Duration) -> RedisClaims {
     of_mode(RedisMode::Single, url, limit)
 }
 
+/// At one URL, or several separated by commas.
 fn of_mode(mode: RedisMode, url: impl Into<String>, limit: Duration) -> RedisClaims {
-    let settings = RedisSettings::new(mode, vec![url.into().into()], limit);
-    RedisClaims::new(settings, Epoch::default()).unwrap()
+    let urls = url.into();
+    let urls = urls.split(',').map(|url| url.to_owned().into()).collect();
+    RedisClaims::new(RedisSettings::new(mode, urls, limit), Epoch::default()).unwrap()
 }
 
 /// All on one connection, so that faults strike it for sure.
@@ -83,12 +89,16 @@ async fn unavailable(claims: &RedisClaims, id: &str) -> Unavailable {
 
 /// Waits until the store answers claims again.
 async fn recovered(claims: &RedisClaims) {
-    let answers = async {
-        while claims.probe().await.is_err() {
+    eventually("claims heal by themselves", async || claims.probe().await.is_ok()).await;
+}
+
+/// Waits for what must come.
+async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let held = async {
+        while !holds().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, answers)
-        .await
-        .expect("claims heal by themselves");
+    let held = tokio::time::timeout(PATIENCE, held).await;
+    assert!(held.is_ok(), "waited in vain: {what}");
 }

@@ -1,14 +1,11 @@
 //! The server answers, but not what a claim needs: unavailable with its short reason, and never done.
 
-use hookgate_claim::{Claim, Claims, Ownership, Sight, Trouble};
+use hookgate_claim::{Claim, Claims, Ownership, Trouble};
 use hookgate_harness::{Fault, Proxy, RedisServer};
 
 use super::{AMPLE, TERMS, claims, key, on_one_connection, unavailable, url_of, won};
 
 const KEY: &str = "webhook:stripe:evt_1";
-
-/// What an operator must grant, as the documentation says.
-const GRANTS: &str = "~webhook:* +set +get +pttl +expire +del +eval +evalsha +info";
 
 async fn check_refused(url: String, cause: &str) {
     let refused = unavailable(&claims(url, AMPLE), "evt_1").await;
@@ -16,54 +13,6 @@ async fn check_refused(url: String, cause: &str) {
     assert_eq!(refused.trouble, Trouble::Store);
     assert!(refused.possible.is_none(), "nothing was stored");
     assert!(!format!("{refused:?} {refused}").contains("s3cret"));
-}
-
-fn with_login(server: &RedisServer, login: &str) -> String {
-    format!("redis://{login}@127.0.0.1:{}", server.port())
-}
-
-/// A server with a user `gate` whose password is `s3cret`.
-async fn with_user(grants: &str) -> RedisServer {
-    let server = RedisServer::start().await;
-    let user = ["ACL", "SETUSER", "gate", "on", ">s3cret"]
-        .into_iter()
-        .chain(grants.split(' '));
-    assert_eq!(server.cli(&user.collect::<Vec<_>>()), "OK");
-    server
-}
-
-#[tokio::test]
-async fn a_wrong_password_is_told_without_showing_it() {
-    let server = RedisServer::start_with(&["--requirepass", "right"]).await;
-    check_refused(server.url(), "NOAUTH").await;
-    check_refused(with_login(&server, ":s3cret"), "authentication failed").await;
-    let _ = won(&claims(with_login(&server, ":right"), AMPLE), "evt_1").await;
-}
-
-#[tokio::test]
-async fn a_user_with_the_documented_grants_can_do_everything() {
-    let server = with_user(GRANTS).await;
-    let claims = claims(with_login(&server, "gate:s3cret"), AMPLE);
-    let mut lease = won(&claims, "evt_1").await;
-    assert_eq!(claims.renew(&mut lease).await.unwrap(), Ownership::Kept);
-    assert_eq!(claims.release(&lease).await.unwrap(), Ownership::Kept);
-    let lease = won(&claims, "evt_1").await;
-    assert_eq!(server.cli(&["PERSIST", KEY]), "1");
-    assert!(won(&claims, "evt_1").await.taken_over);
-    assert_eq!(claims.finish(&lease).await.unwrap(), Ownership::Lost);
-    claims
-        .mark_done(&key("evt_1"), TERMS.ttl, claims.epoch())
-        .await
-        .unwrap();
-    assert_eq!(claims.look(&key("evt_1")).await.unwrap(), Sight::Done);
-    claims.probe().await.unwrap();
-    assert_eq!(claims.eviction_policy().await.as_deref(), Some("noeviction"));
-}
-
-#[tokio::test]
-async fn a_user_without_the_grants_is_told_so() {
-    let server = with_user("~other:* +@all").await;
-    check_refused(with_login(&server, "gate:s3cret"), "NOPERM").await;
 }
 
 #[tokio::test]

@@ -60,8 +60,10 @@ fn a_wrong_url_is_told_by_its_place_and_the_accepted_form() {
         (
             RedisMode::Cluster,
             vec!["redis://:s3cret@a", "redis://:s3cret2@b"],
-            "1 of 2",
+            "2 of 2",
         ),
+        (RedisMode::Cluster, vec!["redis://a", "rediss://b"], "2 of 2"),
+        (RedisMode::Cluster, vec!["redis://:s3cret@a/1"], "1 of 1"),
         (RedisMode::Cluster, vec!["unix:///s3cret"], "1 of 1"),
         (RedisMode::Sentinel, vec!["redis://a", ""], "2 of 2"),
     ] {

@@ -1,90 +1,108 @@
-//! `rediss://` against a server with a certificate of our own authority.
-//!
-//! Which authorities count is read from the process's environment, so the test runs itself once more as a process
-//! that trusts ours.
+//! `rediss://` in each form of Redis, with certificates of our own authority.
 
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::Command;
+use hookgate_claim::{Claims, Ownership, RedisMode};
+use hookgate_harness::{RedisCluster, RedisOptions, RedisSentinel, RedisSentinels, RedisServer};
 
-use hookgate_harness::RedisServer;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use super::certificates::{told, trusting, written};
+use super::{AMPLE, of_mode, unavailable, won};
 
-use super::{AMPLE, claims, unavailable, won};
-
-/// Tells the inner process where to claim.
-const PORT: &str = "HOOKGATE_TEST_TLS_PORT";
-
-/// Writes `authority.pem`, and `server.pem` and `server.key` for `localhost`.
-fn write_certificates(directory: &Path) {
-    let mut authority = CertificateParams::new([]).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let server_key = KeyPair::generate().unwrap();
-    let server = CertificateParams::new(["localhost".to_owned()]).unwrap();
-    let server = server.signed_by(&server_key, &authority).unwrap();
-    for (name, pem) in [
-        ("authority.pem", authority.pem()),
-        ("server.pem", server.pem()),
-        ("server.key", server_key.serialize_pem()),
-    ] {
-        std::fs::write(directory.join(name), pem).unwrap();
-    }
-}
-
-async fn server(directory: &Path, port: u16) -> RedisServer {
-    let file = |name: &str| directory.join(name).to_str().unwrap().to_owned();
-    RedisServer::start_with(&[
-        "--tls-port",
-        &port.to_string(),
-        "--tls-auth-clients",
-        "no",
-        "--tls-cert-file",
-        &file("server.pem"),
-        "--tls-key-file",
-        &file("server.key"),
-        "--tls-ca-cert-file",
-        &file("authority.pem"),
-    ])
-    .await
+fn keys(servers: &[RedisServer]) -> usize {
+    let keys = servers
+        .iter()
+        .filter(|server| server.cli(&["ROLE"]).starts_with("master"));
+    keys.map(|server| server.cli(&["DBSIZE"]).parse::<usize>().unwrap())
+        .sum()
 }
 
 #[tokio::test]
 async fn claims_travel_in_tls_and_only_to_whom_we_trust() {
-    let directory = tempfile::tempdir().unwrap();
-    write_certificates(directory.path());
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let server = server(directory.path(), port).await;
-
-    let distrusted = unavailable(&claims(format!("rediss://localhost:{port}"), AMPLE), "evt_1").await;
+    let certificates = written();
+    let options = RedisOptions {
+        tls: Some(certificates.path()),
+        ..RedisOptions::default()
+    };
+    let server = RedisServer::start_of(options).await;
+    let url = format!("rediss://localhost:{}", server.tls_port());
+    let distrusted = unavailable(&of_mode(RedisMode::Single, &url, AMPLE), "evt_1").await;
     assert!(distrusted.possible.is_none(), "nothing was sent");
     assert_eq!(server.cli(&["DBSIZE"]), "0");
 
-    let inner = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "tls::one_claim_over_tls", "--ignored"])
-        .env("SSL_CERT_FILE", directory.path().join("authority.pem"))
-        .env(PORT, port.to_string())
-        .output()
-        .unwrap();
-    assert!(
-        inner.status.success(),
-        "{}",
-        String::from_utf8_lossy(&inner.stdout)
+    trusting(
+        certificates.path(),
+        "tls::claims_over_tls",
+        &format!("single {url}"),
     );
-    assert_eq!(server.cli(&["EXISTS", "webhook:stripe:evt_1"]), "1");
+    assert_eq!(keys(&[server]), 9);
 }
 
 #[tokio::test]
-#[ignore = "run by claims_travel_in_tls_and_only_to_whom_we_trust"]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the environment is how the outer test speaks to this one"
-)]
-async fn one_claim_over_tls() {
-    let port = std::env::var(PORT).unwrap();
-    let _ = won(&claims(format!("rediss://localhost:{port}"), AMPLE), "evt_1").await;
+async fn claims_travel_in_tls_to_the_primary_that_sentinels_name_over_tls() {
+    let certificates = written();
+    let options = RedisOptions {
+        tls: Some(certificates.path()),
+        ..RedisOptions::default()
+    };
+    let redis = RedisSentinels::start_of(options).await;
+    let [one, two, three] = redis.sentinels() else {
+        panic!("three sentinels")
+    };
+    let url = format!(
+        "rediss://localhost:{}?master={}",
+        one.tls_port(),
+        RedisSentinel::MASTER_NAME
+    );
+    let urls = format!(
+        "{url},rediss://localhost:{},rediss://localhost:{}",
+        two.tls_port(),
+        three.tls_port()
+    );
+    let distrusted = unavailable(&of_mode(RedisMode::Sentinel, &urls, AMPLE), "evt_1").await;
+    assert!(distrusted.cause.starts_with("a Sentinel: "), "{distrusted}");
+
+    trusting(
+        certificates.path(),
+        "tls::claims_over_tls",
+        &format!("sentinel {urls}"),
+    );
+    assert_eq!(keys(redis.servers()), 9);
+}
+
+#[tokio::test]
+async fn claims_travel_in_tls_to_every_node_of_a_cluster() {
+    let certificates = written();
+    let options = RedisOptions {
+        tls: Some(certificates.path()),
+        ..RedisOptions::default()
+    };
+    let cluster = RedisCluster::start_of(options).await;
+    let url = format!("rediss://localhost:{}", cluster.nodes()[0].tls_port());
+    let distrusted = unavailable(&of_mode(RedisMode::Cluster, &url, AMPLE), "evt_1").await;
+    assert!(distrusted.possible.is_none(), "nothing was sent");
+
+    trusting(
+        certificates.path(),
+        "tls::claims_over_tls",
+        &format!("cluster {url}"),
+    );
+    assert_eq!(keys(cluster.nodes()), 9);
+    let each = |node: &RedisServer| keys(std::slice::from_ref(node)) > 0;
+    assert!(cluster.nodes()[..3].iter().all(each), "each primary got some");
+}
+
+#[tokio::test]
+#[ignore = "run by the tests above"]
+async fn claims_over_tls() {
+    let told = told();
+    let (mode, urls) = told.split_once(' ').unwrap();
+    let mode = match mode {
+        "single" => RedisMode::Single,
+        "sentinel" => RedisMode::Sentinel,
+        _ => RedisMode::Cluster,
+    };
+    let claims = of_mode(mode, urls, AMPLE);
+    for number in 0..8 {
+        let lease = won(&claims, &format!("evt_{number}")).await;
+        assert_eq!(claims.finish(&lease).await.unwrap(), Ownership::Kept);
+    }
+    claims.probe().await.unwrap();
 }

@@ -28,8 +28,9 @@ pub struct GuardedClaims {
     history_known: AtomicBool,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
-    /// Of the store, and of a single key: neither hides the other.
+    /// Of the store, of a part of it, and of a single key: none hides another.
     warned: OnceAMinute,
+    warned_of_part: OnceAMinute,
     warned_of_key: OnceAMinute,
 }
 
@@ -58,6 +59,7 @@ impl GuardedClaims {
             metrics,
             stop,
             warned: OnceAMinute::default(),
+            warned_of_part: OnceAMinute::default(),
             warned_of_key: OnceAMinute::default(),
         });
         tokio::spawn(Arc::clone(&guarded).first_probe());
@@ -164,11 +166,30 @@ impl GuardedClaims {
 
     /// A store that is away at the start is found out before the first request pays for it.
     async fn first_probe(self: Arc<Self>) {
-        if let Err(unavailable) = self.claims.probe().await {
+        if let Err(unavailable) = self.probe().await {
             self.warn(&unavailable);
             if self.breaker.trip() {
                 self.recover();
             }
+            return;
+        }
+        self.warn_of_eviction().await;
+    }
+
+    /// Whether the store answers. A part of it that does not is found out by the requests that need it.
+    async fn probe(&self) -> Result<(), Unavailable> {
+        match self.claims.probe().await {
+            Err(unavailable) if unavailable.trouble == Trouble::Part => Ok(()),
+            probed => probed,
+        }
+    }
+
+    async fn warn_of_eviction(&self) {
+        if let Some(policy) = self.claims.eviction().await {
+            tracing::warn!(
+                "Redis forgets keys when it is full (maxmemory-policy {policy}): copies of events whose claims are \
+                 gone cost the ledger a query, and without a ledger run again; set maxmemory-policy noeviction"
+            );
         }
     }
 
@@ -198,6 +219,8 @@ impl GuardedClaims {
                 match unavailable.trouble {
                     // The store answered; one broken key must not close it to all others.
                     Trouble::Key => self.breaker.succeeded(),
+                    // The store itself spares those who need that part its time-out.
+                    Trouble::Part => {}
                     Trouble::Store if self.breaker.failed() => self.recover(),
                     Trouble::Store => {}
                 }
@@ -211,12 +234,11 @@ impl GuardedClaims {
         let guarded = Arc::clone(self);
         tokio::spawn(async move {
             let breaker = Arc::clone(&guarded.breaker);
-            breaker
-                .recover(guarded.stop.clone(), || guarded.claims.probe())
-                .await;
+            breaker.recover(guarded.stop.clone(), || guarded.probe()).await;
             if guarded.is_up() {
                 guarded.metrics.claims_up.set(1);
                 tracing::info!("the claim store answers again");
+                guarded.warn_of_eviction().await;
             }
         });
     }
@@ -224,6 +246,7 @@ impl GuardedClaims {
     fn warn(&self, unavailable: &Unavailable) {
         let warned = match unavailable.trouble {
             Trouble::Store => &self.warned,
+            Trouble::Part => &self.warned_of_part,
             Trouble::Key => &self.warned_of_key,
         };
         if warned.due() {
@@ -255,10 +278,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_key_does_not_close_the_store_to_others() {
+    async fn a_broken_key_or_node_does_not_close_the_store_to_others() {
         let claims = guarded();
         for _ in 0..10 {
             suffer(&claims, Trouble::Key).await;
+        }
+        for _ in 0..10 {
+            suffer(&claims, Trouble::Part).await;
         }
         assert!(claims.is_up());
         for _ in 0..3 {

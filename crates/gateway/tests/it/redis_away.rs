@@ -197,18 +197,27 @@ async fn after_the_first_few_no_request_asks_a_redis_that_hangs() {
 }
 
 #[tokio::test]
-async fn a_replica_that_starts_while_redis_hangs_serves_at_once() {
+async fn a_replica_that_starts_while_redis_hangs_or_is_silent_serves_at_once() {
     let redis = RedisServer::start().await;
-    redis.pause();
-    let deployment = on_postgres_and(&redis.url()).await;
-    let replica = deployment.replica().await;
-    until("the circuit is open", async || !replica.claims_are_up().await).await;
-    let meanwhile = deliver_fresh(&replica, 20).await;
-    redis.resume();
-    until("claims are used again", async || replica.claims_are_up().await).await;
-    let monitor = redis.monitor().await;
-    let after = deliver_fresh(&replica, 5).await;
-    assert_eq!(claimed(&monitor, &after).await, 5);
-    let all: Vec<_> = [meanwhile, after].concat();
-    all_known(&replica, &deployment, &all).await;
+    let proxy = Proxy::start(redis.addr()).await;
+    let hangs = || redis.pause();
+    let is_silent = || proxy.set(Fault::Blackhole);
+    let goes_on = || {
+        redis.resume();
+        proxy.set(Fault::None);
+    };
+    for away in [&hangs as &dyn Fn(), &is_silent] {
+        away();
+        let deployment = on_postgres_and(&format!("redis://{}", proxy.addr())).await;
+        let replica = deployment.replica().await;
+        until("the circuit is open", async || !replica.claims_are_up().await).await;
+        let meanwhile = deliver_fresh(&replica, 20).await;
+        goes_on();
+        until("claims are used again", async || replica.claims_are_up().await).await;
+        let monitor = redis.monitor().await;
+        let after = deliver_fresh(&replica, 5).await;
+        assert_eq!(claimed(&monitor, &after).await, 5);
+        let all: Vec<_> = [meanwhile, after].concat();
+        all_known(&replica, &deployment, &all).await;
+    }
 }

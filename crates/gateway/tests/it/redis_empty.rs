@@ -7,7 +7,7 @@ use crate::deployment::Deployment;
 use crate::gateway::{Replica, Sent};
 use crate::provider::{self, Signed};
 
-const DONE: usize = 200;
+const DONE: usize = 1_000;
 const IN_HAND: usize = 20;
 
 /// As many as the ledger takes at the same time without making anybody wait for a connection.
@@ -38,7 +38,10 @@ async fn a_redis_that_forgets_everything_doubles_no_forward() {
     let deployment = Deployment::with_postgres(Some(&redis.url()))
         .await
         .forwarding_to(&target);
-    let deployment = deployment.set("HOOKGATE_CLAIM_WAIT", "10m");
+    let deployment = deployment
+        .set("HOOKGATE_CLAIM_WAIT", "10m")
+        // As long as it takes to send a thousand copies meanwhile.
+        .set("HOOKGATE_HANDLER_TIMEOUT", "10m");
     let (one, two) = (deployment.replica().await, deployment.replica().await);
     let (done, in_hand) = (fresh(DONE), fresh(IN_HAND));
     all_answered(&one, &done, false).await;
@@ -75,7 +78,9 @@ async fn a_redis_that_forgets_everything_doubles_nothing_that_is_kept() {
     let deployment = Deployment::with_postgres(Some(&redis.url()))
         .await
         .delivering_to(&target);
-    let deployment = deployment.set("HOOKGATE_WORKER_CONCURRENCY", "32");
+    let deployment = deployment
+        .set("HOOKGATE_WORKER_CONCURRENCY", "32")
+        .set("HOOKGATE_HANDLER_TIMEOUT", "10m");
     let replica = deployment.replica().await;
     let (done, in_hand) = (fresh(DONE), fresh(IN_HAND));
     all_answered(&replica, &done, false).await;

@@ -44,7 +44,7 @@ impl<'shared> Connection<'shared> {
             .await
             .is_ok_and(|armed| armed.fault != Fault::Refuse);
         let server = if open {
-            TcpStream::connect(shared.upstream).await.ok()
+            TcpStream::connect(shared.upstream()).await.ok()
         } else {
             None
         };

@@ -5,5 +5,6 @@ mod postgres;
 mod process;
 mod proxy;
 mod redis;
+mod redis_groups;
 mod survivors;
 mod upstream;

@@ -221,3 +221,16 @@ async fn a_half_open_connection_stays_silent_for_good_and_new_ones_work() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test]
+async fn new_connections_lead_to_another_server_and_open_ones_stay() {
+    let (one, two) = (RedisServer::start().await, RedisServer::start().await);
+    assert_eq!(two.cli(&["SET", "k", "v"]), "OK");
+    let proxy = Proxy::start(one.addr()).await;
+    let mut stays = Client::connect(&proxy).await;
+    assert_eq!(stays.ask("EXISTS k").await.unwrap(), ":0");
+    proxy.lead_to(two.addr());
+    let mut led = Client::connect(&proxy).await;
+    assert_eq!(led.ask("EXISTS k").await.unwrap(), ":1");
+    assert_eq!(stays.ask("EXISTS k").await.unwrap(), ":0");
+}

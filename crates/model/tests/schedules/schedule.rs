@@ -1,0 +1,215 @@
+//! One schedule: what happens next is drawn, until enough has happened; then nothing goes wrong any more, the provider
+//! sends again until it is told 200, and all must come to a good end.
+
+use std::time::Duration;
+
+use hookgate_gateway::handler::Handled;
+use hookgate_ledger::OnFailure;
+use rand::RngExt as _;
+
+use crate::Met;
+use crate::delivery::{Delivery, Way};
+use crate::worker::Worker;
+use crate::world::{Broken, LEASE, Stores, World};
+
+/// Things that happen before order returns.
+const STEPS: u32 = 80;
+
+/// Deliveries before order returns; a provider sends a few copies, and again what was not answered 200.
+const DELIVERIES_MAX: usize = 6;
+
+/// Rounds in which all must come to an end.
+const ROUNDS_MAX: u32 = 40;
+
+/// Short against a lease, and no part of one.
+const A_WHILE: Duration = Duration::from_secs(70);
+
+pub(crate) struct Schedule<'a> {
+    seed: u64,
+    stores: &'a Stores,
+}
+
+/// What is going on.
+struct Scene<'a> {
+    world: World<'a>,
+    way: Way,
+    deliveries: Vec<Delivery>,
+    workers: Vec<Worker>,
+    sent: usize,
+    answered_200: bool,
+}
+
+impl<'a> Schedule<'a> {
+    pub(crate) fn new(seed: u64, stores: &'a Stores) -> Self {
+        Self { seed, stores }
+    }
+
+    pub(crate) async fn play(self) -> Result<Met, Broken> {
+        let mut scene = Scene::new(World::new(self.seed, self.stores).await);
+        for _ in 0..STEPS {
+            scene.happen().await?;
+            scene.world.check().await?;
+        }
+        scene.come_to_an_end().await?;
+        Ok(scene.world.met)
+    }
+}
+
+impl<'a> Scene<'a> {
+    fn new(mut world: World<'a>) -> Self {
+        let ways = [
+            Way::Inbox,
+            Way::Forward(OnFailure::ProviderRetries),
+            Way::Forward(OnFailure::WorkerRetries(A_WHILE)),
+        ];
+        let way = ways[world.rng.random_range(0..ways.len())];
+        world.tell(format!("{way:?}"));
+        Self {
+            world,
+            way,
+            deliveries: Vec::new(),
+            workers: vec![Worker::new(1), Worker::new(2)],
+            sent: 0,
+            answered_200: false,
+        }
+    }
+
+    /// One thing happens.
+    async fn happen(&mut self) -> Result<(), Broken> {
+        match self.world.rng.random_range(0..100) {
+            0..10 if self.sent < DELIVERIES_MAX => self.send(),
+            0..55 => self.step_of_a_delivery().await?,
+            55..75 => self.step_of_a_worker().await?,
+            75..81 => self.keep_alive().await,
+            81..88 => self.world.pass(A_WHILE).await,
+            88..91 => self.world.pass(LEASE + A_WHILE).await,
+            91..94 => self.world.forget_claims(),
+            94..97 => self.late_arrival().await,
+            _ => self.crash(),
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) {
+        self.sent += 1;
+        let delivery = Delivery::new(self.sent, self.way, &mut self.world);
+        self.world.tell(format!("{} comes in", delivery.name));
+        self.deliveries.push(delivery);
+    }
+
+    async fn step_of_a_delivery(&mut self) -> Result<(), Broken> {
+        let Some(index) = self.any_delivery() else {
+            return Ok(());
+        };
+        self.advance(index).await
+    }
+
+    async fn advance(&mut self, index: usize) -> Result<(), Broken> {
+        if let Some(handled) = self.deliveries[index].step(&mut self.world).await? {
+            self.deliveries.remove(index);
+            self.note(handled);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, handled: Handled) {
+        self.answered_200 |= handled.is_promised();
+    }
+
+    async fn step_of_a_worker(&mut self) -> Result<(), Broken> {
+        let index = self.world.rng.random_range(0..self.workers.len());
+        self.workers[index].step(&mut self.world).await
+    }
+
+    async fn keep_alive(&mut self) {
+        if let Some(index) = self.any_delivery() {
+            self.deliveries[index].keep_alive(&mut self.world).await;
+        }
+        let index = self.world.rng.random_range(0..self.workers.len());
+        self.workers[index].keep_alive(&mut self.world).await;
+    }
+
+    async fn late_arrival(&mut self) {
+        if self.world.late.is_empty() {
+            return;
+        }
+        let index = self.world.rng.random_range(0..self.world.late.len());
+        let late = self.world.late.remove(index);
+        late.await;
+        self.world.met.late_arrivals += 1;
+        self.world.tell("a delayed call arrives");
+    }
+
+    /// A process dies, and all that it had in hand with it.
+    fn crash(&mut self) {
+        self.world.met.crashes += 1;
+        if let Some(index) = self.any_delivery()
+            && self.world.chance(2)
+        {
+            let dead = self.deliveries.remove(index);
+            self.world.tell(format!("the replica of {} dies", dead.name));
+        } else {
+            let index = self.world.rng.random_range(0..self.workers.len());
+            self.world.tell(format!("{} dies", self.workers[index].name));
+            self.workers[index] = Worker::new(self.workers.len() + index + 1);
+        }
+    }
+
+    fn any_delivery(&mut self) -> Option<usize> {
+        let number = self.deliveries.len();
+        (number > 0).then(|| self.world.rng.random_range(0..number))
+    }
+
+    /// Order returns: what is under way ends, and one lease later nothing stands in the way of the event.
+    async fn come_to_an_end(&mut self) -> Result<(), Broken> {
+        self.world.tell("order returns");
+        self.world.in_order = true;
+        while !self.world.late.is_empty() {
+            self.late_arrival().await;
+        }
+        while !self.deliveries.is_empty() {
+            self.advance(0).await?;
+            self.world.check().await?;
+        }
+        for worker in &mut self.workers {
+            while !worker.is_idle() {
+                worker.step(&mut self.world).await?;
+            }
+        }
+        self.world.pass(LEASE + A_WHILE).await;
+        if !self.answered_200 {
+            self.send();
+            while !self.deliveries.is_empty() {
+                self.advance(0).await?;
+            }
+            if !self.answered_200 {
+                return Err(self
+                    .world
+                    .broken("one lease after all had ended, the event was not accepted"));
+            }
+        }
+        self.wait_for_effect().await
+    }
+
+    /// What was promised happens.
+    async fn wait_for_effect(&mut self) -> Result<(), Broken> {
+        for _ in 0..ROUNDS_MAX {
+            let row = self.world.row().await;
+            // A forward whose target took it, and whose ledger could never be told, is nobody's any more: it failed as
+            // far as anybody knows, and is run again only if the provider sends it again.
+            let ended = row
+                .is_some_and(|row| row.state == "done" || (row.path == "forward" && row.state == "failed"));
+            if ended && self.world.was_taken() {
+                return self.world.check().await;
+            }
+            self.workers[0].step(&mut self.world).await?;
+            self.world.check().await?;
+            if self.workers[0].is_idle() {
+                self.world.pass(A_WHILE * 2).await;
+            }
+        }
+        Err(self
+            .world
+            .broken("an event that was answered 200 never took effect"))
+    }
+}

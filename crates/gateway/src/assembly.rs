@@ -170,6 +170,7 @@ impl Parts<'_> {
                     OnFailure::WorkerRetries(source.retry_base)
                 },
                 tasks: self.tasks.clone(),
+                hurry: self.hurry.clone(),
                 metrics: Arc::clone(self.metrics),
             }))),
         }

@@ -177,6 +177,34 @@ async fn a_row_that_cannot_be_finished_at_once_is_finished_later() {
 }
 
 #[tokio::test]
+async fn a_row_is_finished_also_after_its_lease_if_nobody_else_could_have_it_meanwhile() {
+    let (target, gate) = (Upstream::start().await, Gate::closed());
+    target.answer(Answer::Gate(gate.clone(), 200));
+    let proxy = Proxy::start(PostgresServer::shared().await.addr()).await;
+    let deployment = Deployment::on(Stores::RedisAndPostgres).await;
+    let deployment = deployment
+        .forwarding_to(&target)
+        .set("HOOKGATE_CLAIM_LEASE", "1s");
+    let through = deployment.clone().through("DATABASE_URL", &proxy);
+    let replica = through.start("receive").await;
+    let event = provider::fresh();
+    let mut first = replica.send(&event);
+    target.wait_for(1).await;
+    proxy.set(Fault::Refuse);
+    gate.open();
+    assert!(first.answer().await.is_ok(false), "the target took it");
+    until("the lease is over", async || {
+        let entry = deployment.entry(&event).await;
+        entry.is_some_and(|entry| entry.state == State::Running && entry.lease_ended)
+    })
+    .await;
+    proxy.set(Fault::None);
+    let entry = deployment.wait_for_state(&event, State::Done).await;
+    assert_eq!(entry.attempts, 1);
+    assert_eq!(target.count_for(&event.target_id()), 1);
+}
+
+#[tokio::test]
 async fn a_delivery_that_cannot_be_settled_at_once_is_not_made_again() {
     let (target, gate) = (Upstream::start().await, Gate::closed());
     target.answer(Answer::Gate(gate.clone(), 200));

@@ -72,13 +72,13 @@ impl Desk {
         };
         match &mut *self.0.lock().await {
             Conn::Postgres(conn) => {
-                drop(
-                    conn.execute(sql(format!("{ms} * interval '1 ms'")))
-                        .await
-                        .unwrap(),
-                );
+                conn.execute(sql(format!("{ms} * interval '1 ms'")))
+                    .await
+                    .unwrap();
             }
-            Conn::Sqlite(conn) => drop(conn.execute(sql(ms.to_string())).await.unwrap()),
+            Conn::Sqlite(conn) => {
+                conn.execute(sql(ms.to_string())).await.unwrap();
+            }
         }
     }
 }

@@ -39,6 +39,7 @@ async fn with_redis_and_postgres_every_schedule_keeps_its_promises() {
     play(&Stores::shared().await).await;
 }
 
+#[expect(clippy::print_stdout, reason = "what was met is told to whoever asks for it")]
 async fn play(stores: &Stores) {
     let asked_seed = asked("HOOKGATE_SEED");
     let first = asked_seed.unwrap_or_else(|| rand::random::<u64>() >> 16);

@@ -47,6 +47,7 @@ impl Leased {
 pub(crate) struct Met {
     state: String,
     lease_owner: Option<Vec<u8>>,
+    lease_ended: bool,
     attempts: i64,
     generation: i64,
     same_body: bool,
@@ -61,7 +62,10 @@ impl Met {
     pub(crate) fn by(self, event: &NewEvent) -> sqlx::Result<Option<Begun>> {
         Ok(match state(&self.state)? {
             State::Failed => None,
-            State::Running if self.lease_owner.as_deref() == Some(&event.delivery.to_bytes()) => {
+            // A lease that has ended is nobody's, even if nobody has freed the row yet.
+            State::Running
+                if !self.lease_ended && self.lease_owner.as_deref() == Some(&event.delivery.to_bytes()) =>
+            {
                 Some(self.run(event)?)
             }
             State::Running => Some(Begun::Running),

@@ -176,7 +176,8 @@ pub fn begin(row: &mut Option<Row>, delivery: DeliveryId, lease: i64, now: i64) 
             Begun::Run(row.start(delivery, now + lease))
         }
         State::Running => match row.run() {
-            Some(run) if run.owner == delivery => Begun::Run(run),
+            // Ours from an earlier try; but a lease that has ended is nobody's, even if nobody has freed the row yet.
+            Some(run) if run.owner == delivery && !row.lease_ended(now) => Begun::Run(run),
             Some(_) | None => Begun::Running,
         },
         state @ (State::Queued

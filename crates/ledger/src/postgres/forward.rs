@@ -24,12 +24,12 @@ const BEGIN: &str = "
         lease_until = clock_timestamp() + make_interval(secs => $13)
     WHERE held.state = 'failed'
        OR (held.path = 'forward' AND held.state = 'running' AND held.lease_until < now())
-    RETURNING state, lease_owner, attempts::bigint, generation::bigint, body_sha256 = $10 AS same_body,
+    RETURNING state, lease_owner, false AS lease_ended, attempts::bigint, generation::bigint, body_sha256 = $10 AS same_body,
               event_type, headers, CASE WHEN body_sha256 <> $10 THEN body END AS first_body";
 
 const LOOK: &str = "
-    SELECT state, lease_owner, attempts::bigint, generation::bigint, body_sha256 = $4 AS same_body,
-           event_type, headers,
+    SELECT state, lease_owner, COALESCE(lease_until < now(), false) AS lease_ended,
+           attempts::bigint, generation::bigint, body_sha256 = $4 AS same_body, event_type, headers,
            CASE WHEN lease_owner = $3 AND body_sha256 <> $4 THEN body END AS first_body
     FROM webhook_events
     WHERE source = $1 AND event_id = $2";

@@ -26,11 +26,12 @@ const BEGIN: &str = "
         lease_until = excluded.lease_until
     WHERE held.state = 'failed'
        OR (held.path = 'forward' AND held.state = 'running' AND held.lease_until < excluded.leased_at)
-    RETURNING state, lease_owner, attempts, generation, body_sha256 = $10 AS same_body,
+    RETURNING state, lease_owner, false AS lease_ended, attempts, generation, body_sha256 = $10 AS same_body,
               event_type, headers, iif(body_sha256 <> $10, body, NULL) AS first_body";
 
 const LOOK: &str = "
-    SELECT state, lease_owner, attempts, generation, body_sha256 = $4 AS same_body,
+    SELECT state, lease_owner, ifnull(lease_until < (SELECT now FROM clock), false) AS lease_ended,
+           attempts, generation, body_sha256 = $4 AS same_body,
            event_type, headers, iif(lease_owner = $3 AND body_sha256 <> $4, body, NULL) AS first_body
     FROM webhook_events
     WHERE source = $1 AND event_id = $2";

@@ -14,11 +14,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::StartError;
 use crate::config::{Config, Consumer, HandlerKind, SourceConfig};
-use crate::handler::{Forward, Handler, Inbox, Waiters};
+use crate::handler::{Forward, Handler, Inbox, Unfinished, Waiters};
 use crate::metrics::Metrics;
 use crate::receiver::{Receiver, Source};
 use crate::sink::Sink;
-use crate::stores::Stores;
+use crate::stores::{GuardedLedger, Stores};
 use crate::target::{BadTarget, Target};
 use crate::worker::{Bounds, Gate, Route, Worker};
 
@@ -65,13 +65,16 @@ pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
     let stores = Stores::open(config, &metrics, &ends.closing)?;
     let tasks = TaskTracker::new();
     let waiters = Waiters::new(stores.clone());
+    let remembering =
+        |ledger: &Arc<GuardedLedger>| Unfinished::new(Arc::clone(ledger), tasks.clone(), ends.hurry.clone());
+    let unfinished = stores.ledger.as_ref().map(remembering);
     let deaths = Arc::<Notify>::default();
     let parts = Parts {
         config,
         stores: &stores,
         metrics: &metrics,
-        tasks: &tasks,
         waiters: &waiters,
+        unfinished,
         hurry: &ends.hurry,
         deaths: &deaths,
     };
@@ -109,8 +112,8 @@ struct Parts<'a> {
     config: &'a Config,
     stores: &'a Stores,
     metrics: &'a Arc<Metrics>,
-    tasks: &'a TaskTracker,
     waiters: &'a Arc<Waiters>,
+    unfinished: Option<Arc<Unfinished>>,
     hurry: &'a CancellationToken,
     deaths: &'a Arc<Notify>,
 }
@@ -169,8 +172,7 @@ impl Parts<'_> {
                 } else {
                     OnFailure::WorkerRetries(source.retry_base)
                 },
-                tasks: self.tasks.clone(),
-                hurry: self.hurry.clone(),
+                unfinished: self.unfinished.clone(),
                 metrics: Arc::clone(self.metrics),
             }))),
         }

@@ -210,12 +210,10 @@ fn accepted(batch: bool, received: &[Received]) -> HttpResponse {
 /// Whether an event is finished or durably kept; else the contract's word for what it is.
 fn settled(handled: Handled) -> Result<(), &'static str> {
     match handled {
-        _ if handled.is_promised() => Ok(()),
+        Handled::Accepted | Handled::AcceptedUnrecorded | Handled::Duplicate(_) => Ok(()),
         Handled::InFlight => Err("in_flight"),
         Handled::Failed => Err("handler_failed"),
-        Handled::Accepted | Handled::AcceptedUnrecorded | Handled::Duplicate(_) | Handled::Unavailable => {
-            Err("unavailable")
-        }
+        Handled::Unavailable => Err("unavailable"),
     }
 }
 

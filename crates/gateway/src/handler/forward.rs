@@ -9,21 +9,12 @@ use std::time::Duration;
 use hookgate_claim::Terms;
 use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, Stored};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use super::{DecidedBy, Handled, Hold, Right, Waited, Waiters, Witness, note_other_body};
+use super::{DecidedBy, Handled, Hold, Right, Unfinished, Waited, Waiters, Witness, note_other_body};
 use crate::config::WithoutStore;
 use crate::metrics::{Metrics, observe};
-use crate::stores::{GuardedLedger, Stores};
+use crate::stores::Stores;
 use crate::target::{Outgoing, Target, TargetFailure};
-
-/// Pause before the ledger is told again that a target took an event.
-const FINISH_RETRY_INTERVAL: Duration = Duration::from_millis(200);
-
-/// For so long the ledger is told again, also beyond the lease: while it is away nobody else can take the row either, and
-/// an outage longer than this is for people. Only what was in hand when it began is remembered so.
-const FINISH_RETRIED_MAX: Duration = Duration::from_secs(600);
 
 /// Posts events to a target before the answer.
 pub struct Forward {
@@ -41,10 +32,8 @@ pub struct Forward {
     pub without_store: WithoutStore,
     /// Who runs a failed event next.
     pub on_failure: OnFailure,
-    /// Tasks that outlive the answer.
-    pub tasks: TaskTracker,
-    /// Ends those that would outlive the shutdown grace.
-    pub hurry: CancellationToken,
+    /// What the ledger still has to be told; with a ledger.
+    pub unfinished: Option<Arc<Unfinished>>,
     /// Where calls are counted.
     pub metrics: Arc<Metrics>,
 }
@@ -145,7 +134,7 @@ impl Forward {
         let ledger = self
             .stores
             .ledger
-            .clone()
+            .as_ref()
             .expect("a ledger lease comes from a ledger");
         let finished = ledger.finish(lease).await;
         match &finished {
@@ -153,10 +142,11 @@ impl Forward {
                 tracing::warn!(event.key = %lease.key, "{} outlived its lease; the target may be called twice", lease.key);
             }
             Ok(_) => {}
-            Err(_) => drop(
-                self.tasks
-                    .spawn(finish_later(ledger, lease.clone(), self.hurry.clone())),
-            ),
+            Err(_) => {
+                if let Some(unfinished) = &self.unfinished {
+                    unfinished.remember(lease.clone());
+                }
+            }
         }
         Handled::finished(&finished)
     }
@@ -224,21 +214,6 @@ impl Forward {
                 let _ = ledger.heartbeat(lease, self.terms.lease).await;
             }
         }
-    }
-}
-
-/// Tells the ledger until it hears, or until the process has no time left. A row that is somebody else's by then stays
-/// theirs.
-async fn finish_later(ledger: Arc<GuardedLedger>, lease: Lease, hurry: CancellationToken) {
-    let telling = async {
-        while ledger.finish(&lease).await.is_err() {
-            tokio::time::sleep(FINISH_RETRY_INTERVAL).await;
-        }
-    };
-    let in_time = hurry.run_until_cancelled(tokio::time::timeout(FINISH_RETRIED_MAX, telling));
-    if !matches!(in_time.await, Some(Ok(()))) {
-        let key = &lease.key;
-        tracing::warn!(event.key = %key, "the target took {key}, and the ledger could not be told: its row will say that it failed");
     }
 }
 

@@ -4,6 +4,7 @@
 mod forward;
 mod inbox;
 mod meaning;
+mod unfinished;
 mod waiting;
 
 use hookgate_claim::Lease;
@@ -13,6 +14,7 @@ use hookgate_webhook::EventKey;
 pub use forward::Forward;
 pub use inbox::Inbox;
 pub use meaning::{Closing, Right, Seen};
+pub use unfinished::Unfinished;
 pub use waiting::{Waited, Waiters, Witness};
 
 use crate::metrics::{Metrics, OTHER_BODY};

@@ -20,8 +20,8 @@ pub(crate) enum ClaimStore {
 }
 
 impl ClaimStore {
-    pub(crate) fn memory() -> Self {
-        Self::Memory(Arc::new(MemoryClaims::new(1_000, Epoch::default())))
+    pub(crate) fn memory(epoch: Epoch) -> Self {
+        Self::Memory(Arc::new(MemoryClaims::new(1_000, epoch)))
     }
 
     pub(crate) async fn redis() -> Self {
@@ -43,7 +43,7 @@ impl ClaimStore {
     pub(crate) fn forget(&mut self, key: &EventKey) {
         match self {
             // All of them are: as when the process starts again.
-            Self::Memory(_) => *self = Self::memory(),
+            Self::Memory(claims) => *self = Self::memory(claims.epoch()),
             Self::Redis(_, server) => drop(server.cli(&["DEL", &key.claim_key()])),
         }
     }

@@ -1,9 +1,11 @@
 //! One delivery on its way through a replica: claim, handle, close, answer, one step at a time. What it makes of each
 //! answer is decided by the very functions by which a receiver decides.
 
-use hookgate_claim::{Ownership, Trouble, Unavailable};
+use hookgate_claim::{Epoch, Ownership, Trouble, Unavailable};
 use hookgate_gateway::handler::{Closing, DecidedBy, Handled, Hold, Seen, Witness};
-use hookgate_ledger::{Appended, Begun, Lease, LedgerError, NewEvent, OnFailure, Queue, Settled, State};
+use hookgate_ledger::{
+    Appended, Begun, DeliveryId, Lease, LedgerError, NewEvent, OnFailure, Queue, Settled, State,
+};
 
 use crate::target::Call;
 use crate::world::{Broken, LEASE, TERMS, World};
@@ -23,6 +25,10 @@ pub(crate) struct Delivery {
     event: NewEvent,
     hold: Hold,
     stage: Stage,
+    /// Read before anything was stored.
+    epoch: Option<Epoch>,
+    /// How many promotions it knew of when it decided.
+    history: u32,
     /// Whether every answer came so far.
     undisturbed: bool,
 }
@@ -31,7 +37,7 @@ pub(crate) struct Delivery {
 enum Stage {
     Claim,
     Keep,
-    Adopt(Handled),
+    Adopt,
     Begin { waited: bool },
     Wait { first: bool },
     Call(Lease),
@@ -50,6 +56,8 @@ impl Delivery {
             event,
             hold: Hold::Unclaimed,
             stage: Stage::Claim,
+            epoch: None,
+            history: 0,
             undisturbed: true,
         }
     }
@@ -60,7 +68,7 @@ impl Delivery {
         self.stage = match stage {
             Stage::Claim => self.claim(world).await,
             Stage::Keep => self.keep(world).await,
-            Stage::Adopt(handled) => self.adopt(world, handled).await,
+            Stage::Adopt => self.adopt(world).await,
             Stage::Begin { waited } => self.begin(world, waited).await?,
             Stage::Wait { first } => self.wait(world, first).await,
             Stage::Call(lease) => {
@@ -71,6 +79,7 @@ impl Delivery {
             Stage::Close(handled) => self.close(world, handled).await?,
             Stage::Answer(handled) => return self.answer(world, handled).await.map(Some),
         };
+        self.history = world.met.promotions;
         Ok(None)
     }
 
@@ -89,16 +98,22 @@ impl Delivery {
         }
         let (ledger, owner) = (world.ledger(), lease.owner);
         let beat = async move { ledger.heartbeat(&lease, LEASE).await };
-        if let Some(Ok(Settled::Committed)) = self.send(world, "renews its lease", beat).await {
+        if let Some(Ok(Settled::Committed)) = self.send_as(Some(owner), world, "renews its lease", beat).await
+        {
             world.run_renewed(owner);
         }
     }
 
     async fn claim(&mut self, world: &mut World<'_>) -> Stage {
         let (claims, key) = (world.claims(), world.key.clone());
+        self.epoch.get_or_insert_with(|| claims.epoch());
         let way = world.way();
         let claimed = way
-            .send(async move { claims.claim(&key, TERMS).await }, &mut world.late)
+            .send(
+                async move { claims.claim(&key, TERMS).await },
+                None,
+                &mut world.late,
+            )
             .await;
         world.tell(format!("{} claims, {way:?}: {claimed:?}", self.name));
         let claimed = claimed.unwrap_or_else(|unheard| {
@@ -134,12 +149,12 @@ impl Delivery {
         let appended = self.send(world, "appends", append).await.unwrap_or_else(lost);
         let handled = Handled::appended(&appended);
         match appended {
-            Ok(Appended::Duplicate { state, .. }) if Handled::needs_adoption(state) => Stage::Adopt(handled),
+            Ok(Appended::Duplicate { state, .. }) if Handled::needs_adoption(state) => Stage::Adopt,
             Ok(_) | Err(_) => Stage::Close(handled),
         }
     }
 
-    async fn adopt(&mut self, world: &mut World<'_>, _: Handled) -> Stage {
+    async fn adopt(&mut self, world: &mut World<'_>) -> Stage {
         let (ledger, key) = (world.ledger(), world.key.clone());
         let adopt = async move { ledger.adopt(&key).await };
         let adopted = self.send(world, "adopts", adopt).await.unwrap_or_else(lost);
@@ -192,7 +207,7 @@ impl Delivery {
         }
     }
 
-    /// Tells the ledger what came of the call; one that could not be told is told again, as long as this delivery lives.
+    /// Tells the ledger what came of the call. One that took effect is remembered until the ledger hears.
     async fn conclude(&mut self, world: &mut World<'_>, lease: Lease, call: Call) -> Result<Stage, Broken> {
         let Way::Forward(next) = self.way else {
             unreachable!("an inbox calls nobody")
@@ -206,8 +221,14 @@ impl Delivery {
                 false => ledger.release(&of, "as told", next).await,
             }
         };
-        let settled = self.send(world, "ends its run", ended).await.unwrap_or_else(lost);
+        let settled = self
+            .send_as(Some(lease.owner), world, "ends its run", ended)
+            .await;
+        let settled = settled.unwrap_or_else(lost);
         world.settled_by(lease.owner, before, &settled).await?;
+        if settled.is_err() && call.succeeded() {
+            world.untold.push((self.name.clone(), lease));
+        }
         Ok(Stage::Close(match call.succeeded() {
             true => Handled::finished(&settled),
             false => Handled::released(&settled, next),
@@ -221,7 +242,7 @@ impl Delivery {
         let before = claims.look(&key).await.unwrap();
         let lost = match Closing::of(handled, hold, true) {
             Closing::MarkDone => {
-                let epoch = claims.epoch();
+                let epoch = self.epoch.unwrap_or_default();
                 let mark = async move { claims.mark_done(&key, TERMS.ttl, epoch).await };
                 self.send(world, "marks the claim done", mark).await;
                 false
@@ -261,8 +282,10 @@ impl Delivery {
             Handled::Duplicate(DecidedBy::Ledger) => world.met.duplicates_by_ledger += 1,
             Handled::InFlight | Handled::Failed | Handled::Unavailable => {}
         }
-        if handled.is_promised() {
-            world.was_promised().await?;
+        // What was true when it was decided may be lost with the ledger that held it.
+        if handled.is_promised() && self.history == world.met.promotions {
+            let by_mark = handled == Handled::Duplicate(DecidedBy::Claim);
+            world.was_promised(by_mark).await?;
         }
         Ok(handled)
     }
@@ -274,8 +297,19 @@ impl Delivery {
         what: &str,
         call: impl Future<Output = T> + 'static,
     ) -> Option<T> {
+        self.send_as(None, world, what, call).await
+    }
+
+    /// The same about a run.
+    async fn send_as<T: std::fmt::Debug + 'static>(
+        &mut self,
+        owner: Option<DeliveryId>,
+        world: &mut World<'_>,
+        what: &str,
+        call: impl Future<Output = T> + 'static,
+    ) -> Option<T> {
         let way = world.way();
-        let answer = way.send(call, &mut world.late).await;
+        let answer = way.send(call, owner, &mut world.late).await;
         world.tell(format!("{} {what}, {way:?}: {answer:?}", self.name));
         self.undisturbed &= answer.is_ok();
         answer.ok()

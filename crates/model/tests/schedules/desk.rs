@@ -60,6 +60,22 @@ impl Desk {
         }
     }
 
+    /// The row is not in the database any more: another one has taken its place, which never had it.
+    pub(crate) async fn lose(&self, key: &EventKey) {
+        let sql = AssertSqlSafe(format!(
+            "DELETE FROM webhook_events WHERE source = '{}'",
+            key.source.as_str()
+        ));
+        match &mut *self.0.lock().await {
+            Conn::Postgres(conn) => {
+                conn.execute(sql).await.unwrap();
+            }
+            Conn::Sqlite(conn) => {
+                conn.execute(sql).await.unwrap();
+            }
+        }
+    }
+
     pub(crate) async fn pass(&self, key: &EventKey, time: Duration) {
         let (source, ms) = (key.source.as_str(), time.as_millis());
         let sql = |ms: String| {

@@ -1,9 +1,9 @@
 //! Random schedules over the real stores, in simulated time: deliveries of one event, a worker, a target, and whatever
 //! can go wrong between them, one step at a time and in an order that a seed draws.
 //!
-//! The model beside this checks every order of a small world; here the claims and the ledger are the real ones, the
-//! histories are longer, and nothing is abstracted but the network. Time passes by moving every moment in the stores
-//! back, so that leases of minutes end at once and a slow machine changes nothing.
+//! The model beside this checks every order of a small world; here the claims and the ledger are the real ones, and the
+//! histories are longer. What stands between them, network, processes and target, is played. Time passes by moving every
+//! moment in the stores back, so that leases of minutes end at once and a slow machine changes nothing.
 //!
 //! A schedule that breaks a promise prints its seed and its story. `HOOKGATE_SEED=<seed>` plays just that one again, and
 //! `HOOKGATE_SCHEDULES=<number>` plays more of them.
@@ -73,10 +73,12 @@ pub(crate) struct Met {
     crashes: u32,
     second_calls: u32,
     late_arrivals: u32,
+    told_later: u32,
+    promotions: u32,
 }
 
 impl Met {
-    fn numbers(&mut self) -> [(&'static str, &mut u32); 9] {
+    fn numbers(&mut self) -> [(&'static str, &mut u32); 11] {
         [
             ("accepted", &mut self.accepted),
             ("duplicates by claim", &mut self.duplicates_by_claim),
@@ -87,6 +89,8 @@ impl Met {
             ("crashes", &mut self.crashes),
             ("second calls", &mut self.second_calls),
             ("late arrivals", &mut self.late_arrivals),
+            ("finishes told later", &mut self.told_later),
+            ("promotions", &mut self.promotions),
         ]
     }
 

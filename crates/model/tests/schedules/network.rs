@@ -3,11 +3,16 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use hookgate_ledger::DeliveryId;
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 
 /// A call that arrives after its sender gave up.
-pub(crate) type Late = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) struct Late {
+    pub(crate) call: Pin<Box<dyn Future<Output = ()>>>,
+    /// The run that it is about, if it is about one.
+    pub(crate) owner: Option<DeliveryId>,
+}
 
 /// The way of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +42,7 @@ impl Way {
     pub(crate) async fn send<T: 'static>(
         self,
         call: impl Future<Output = T> + 'static,
+        owner: Option<DeliveryId>,
         late: &mut Vec<Late>,
     ) -> Result<T, Option<T>> {
         match self {
@@ -44,7 +50,8 @@ impl Way {
             Self::ReplyLost => Err(Some(call.await)),
             Self::RequestLost => Err(None),
             Self::Delayed => {
-                late.push(Box::pin(async move { drop(call.await) }));
+                let call = Box::pin(async move { drop(call.await) });
+                late.push(Late { call, owner });
                 Err(None)
             }
         }

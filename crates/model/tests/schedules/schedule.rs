@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hookgate_gateway::handler::Handled;
-use hookgate_ledger::OnFailure;
+use hookgate_ledger::{DeliveryId, LedgerError, OnFailure, Settled};
 use rand::RngExt as _;
 
 use crate::Met;
@@ -63,6 +63,10 @@ impl<'a> Scene<'a> {
             Way::Forward(OnFailure::WorkerRetries(A_WHILE)),
         ];
         let way = ways[world.rng.random_range(0..ways.len())];
+        if matches!(way, Way::Forward(OnFailure::WorkerRetries(_))) {
+            // One that never sends again by itself.
+            world.provider = "github";
+        }
         world.tell(format!("{way:?}"));
         Self {
             world,
@@ -84,7 +88,9 @@ impl<'a> Scene<'a> {
             81..88 => self.world.pass(A_WHILE).await,
             88..91 => self.world.pass(LEASE + A_WHILE).await,
             91..94 => self.world.forget_claims(),
-            94..97 => self.late_arrival().await,
+            94..96 => self.late_arrival().await?,
+            96..98 => self.tell_again().await?,
+            98 if self.world.chance(3) => self.promote().await,
             _ => self.crash(),
         }
         Ok(())
@@ -129,15 +135,56 @@ impl<'a> Scene<'a> {
         self.workers[index].keep_alive(&mut self.world).await;
     }
 
-    async fn late_arrival(&mut self) {
+    async fn late_arrival(&mut self) -> Result<(), Broken> {
         if self.world.late.is_empty() {
-            return;
+            return Ok(());
         }
         let index = self.world.rng.random_range(0..self.world.late.len());
         let late = self.world.late.remove(index);
-        late.await;
+        let before = self.world.row().await;
+        late.call.await;
         self.world.met.late_arrivals += 1;
         self.world.tell("a delayed call arrives");
+        let is_owned = |owner: DeliveryId| {
+            before
+                .as_ref()
+                .is_some_and(|row| row.owner == format!("{:032x}", owner.0))
+        };
+        match late.owner {
+            Some(owner) if !is_owned(owner) && self.world.row().await != before => {
+                Err(self.world.broken("a call of a late owner changed the row"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// A replica tells the ledger again what a target took.
+    async fn tell_again(&mut self) -> Result<(), Broken> {
+        if self.world.untold.is_empty() {
+            return Ok(());
+        }
+        let (name, lease) = self.world.untold.remove(0);
+        let before = self.world.row().await;
+        let (ledger, of) = (self.world.ledger(), lease.clone());
+        let way = self.world.way();
+        let finish = async move { ledger.finish(&of).await };
+        let told = way.send(finish, Some(lease.owner), &mut self.world.late).await;
+        self.world.tell(format!(
+            "{name} tells again that the target took it, {way:?}: {told:?}"
+        ));
+        let told = told.unwrap_or_else(|_| Err(LedgerError::Unavailable("no answer".to_owned())));
+        self.world.settled_by(lease.owner, before, &told).await?;
+        match told {
+            Ok(settled) => self.world.met.told_later += u32::from(settled != Settled::Lost),
+            Err(_) => self.world.untold.push((name, lease)),
+        }
+        Ok(())
+    }
+
+    /// What was answered before counts no more: a person has it all sent again.
+    async fn promote(&mut self) {
+        self.world.promote().await;
+        self.answered_200 = false;
     }
 
     /// A process dies, and all that it had in hand with it.
@@ -147,6 +194,7 @@ impl<'a> Scene<'a> {
             && self.world.chance(2)
         {
             let dead = self.deliveries.remove(index);
+            self.world.untold.clear();
             self.world.tell(format!("the replica of {} dies", dead.name));
         } else {
             let index = self.world.rng.random_range(0..self.workers.len());
@@ -165,7 +213,10 @@ impl<'a> Scene<'a> {
         self.world.tell("order returns");
         self.world.in_order = true;
         while !self.world.late.is_empty() {
-            self.late_arrival().await;
+            self.late_arrival().await?;
+        }
+        while !self.world.untold.is_empty() {
+            self.tell_again().await?;
         }
         while !self.deliveries.is_empty() {
             self.advance(0).await?;

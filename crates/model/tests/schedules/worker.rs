@@ -48,7 +48,7 @@ impl Worker {
         let (ledger, lease) = (world.ledger(), lease.clone());
         let owner = lease.owner;
         let beat = async move { ledger.heartbeat(&lease, LEASE).await };
-        if let Ok(Ok(Settled::Committed)) = world.way().send(beat, &mut world.late).await {
+        if let Ok(Ok(Settled::Committed)) = world.way().send(beat, Some(owner), &mut world.late).await {
             world.tell(format!("{} renews its lease", self.name));
             world.run_renewed(owner);
         }
@@ -75,7 +75,7 @@ impl Worker {
         };
         let way = world.way();
         let jobs = way
-            .send(async move { ledger.fetch(want).await }, &mut world.late)
+            .send(async move { ledger.fetch(want).await }, None, &mut world.late)
             .await;
         world.tell(format!(
             "{} frees {}, and looks, {way:?}: {jobs:?}",
@@ -103,7 +103,7 @@ impl Worker {
         let (ledger, of) = (world.ledger(), lease.clone());
         let settle = async move { ledger.settle(&of, outcome, Effects::default()).await };
         let way = world.way();
-        let settled = way.send(settle, &mut world.late).await;
+        let settled = way.send(settle, Some(lease.owner), &mut world.late).await;
         world.tell(format!("{} settles, {way:?}: {settled:?}", self.name));
         let settled = settled.unwrap_or_else(|_| Err(LedgerError::Unavailable("no answer".to_owned())));
         world.settled_by(lease.owner, before, &settled).await?;

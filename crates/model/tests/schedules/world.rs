@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hookgate_claim::{Claims, Sight, Terms};
+use hookgate_claim::{Claims, Epoch, Sight, Terms};
 use hookgate_harness::{PATIENCE, PostgresServer};
 use hookgate_ledger::{
-    DeliveryId, Ledger, LedgerError, Limits, NewEvent, PostgresLedger, Settled, SqliteLedger,
+    DeliveryId, Lease, Ledger, LedgerError, Limits, NewEvent, PostgresLedger, Settled, SqliteLedger,
 };
 use hookgate_webhook::{EventId, EventKey, Mode, SourceName};
 use rand::rngs::StdRng;
@@ -50,6 +50,10 @@ pub(crate) struct World<'a> {
     pub(crate) in_order: bool,
     pub(crate) now: Duration,
     pub(crate) late: Vec<Late>,
+    /// Runs that took effect, and whose ledger has to be told again, with the replica that remembers.
+    pub(crate) untold: Vec<(String, Lease)>,
+    /// As the provider's events are written down: it decides who runs a lost one next.
+    pub(crate) provider: &'static str,
     pub(crate) met: Met,
     pub(crate) calls: Vec<Call>,
     /// Who has the right to call the target and does not know better yet, and until when.
@@ -101,7 +105,7 @@ impl<'a> World<'a> {
     pub(crate) async fn new(seed: u64, stores: &'a Stores) -> Self {
         let claims = match stores.redis {
             true => ClaimStore::redis().await,
-            false => ClaimStore::memory(),
+            false => ClaimStore::memory(Epoch::default()),
         };
         let source = format!("s{seed:x}-{:x}", rand::random::<u64>());
         Self {
@@ -115,6 +119,8 @@ impl<'a> World<'a> {
             in_order: false,
             now: Duration::ZERO,
             late: Vec::new(),
+            untold: Vec::new(),
+            provider: "stripe",
             met: Met::default(),
             calls: Vec::new(),
             runs: Vec::new(),
@@ -138,7 +144,7 @@ impl<'a> World<'a> {
     pub(crate) fn delivery(&mut self) -> NewEvent {
         NewEvent {
             key: self.key.clone(),
-            provider: "stripe",
+            provider: self.provider,
             account: None,
             mode: Mode::Live,
             event_type: None,
@@ -234,11 +240,26 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A 200 was answered: the event took effect, or somebody will see it through.
-    pub(crate) async fn was_promised(&mut self) -> Result<(), Broken> {
-        let row = self.row().await;
-        match row.is_some_and(|row| is_safe(&row.state, &row.path)) || self.was_taken() {
+    /// A standby takes the ledger's place that never had the row, and claims hear of the new history.
+    pub(crate) async fn promote(&mut self) {
+        self.tell("a standby is promoted that lacks the row");
+        self.met.promotions += 1;
+        self.stores.desk.lose(&self.key).await;
+        self.runs.clear();
+        let claims = self.claims();
+        claims.set_epoch(Epoch {
+            timeline: claims.epoch().timeline + 1,
+            ..claims.epoch()
+        });
+    }
+
+    /// A 200 was answered: the event took effect, or somebody will see it through. One by a done mark must be true of the
+    /// present ledger.
+    pub(crate) async fn was_promised(&mut self, by_mark: bool) -> Result<(), Broken> {
+        let is_safe = self.row().await.is_some_and(|row| is_safe(&row.state, &row.path));
+        match is_safe || (self.was_taken() && !by_mark) {
             true => Ok(()),
+            false if by_mark => Err(self.broken("a done mark speaks of what the ledger does not have")),
             false => Err(self.broken("a 200 for an event that is neither finished nor durable")),
         }
     }

@@ -1,11 +1,11 @@
 //! A real redis-server per test or per test process: without persistence, so that a restart means what operators
 //! fear, an empty Redis.
 
-use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::OnceCell;
@@ -81,7 +81,8 @@ impl RedisServer {
     /// As [`RedisServer::start_of`], with arguments that are chosen anew if the server does not start: other ports.
     pub(crate) async fn start_as(options: RedisOptions<'_>, chosen: impl Fn() -> Vec<String>) -> Self {
         let home = Home::make("redis", "Ready to accept connections", "KILL");
-        let last = RefCell::new((None, Vec::new()));
+        // A mutex, so that a server can be started in a task of its own.
+        let last = Mutex::new((None, Vec::new()));
         let (port, process) = home
             .start(|port| {
                 let tls_port = options.tls.map(|_| free_port());
@@ -91,11 +92,11 @@ impl RedisServer {
                     arguments.extend(RedisOptions::tls_arguments(directory, port));
                 }
                 let command = command(port, &home, &arguments);
-                last.replace((tls_port, arguments));
+                *last.lock().expect("nobody panics over the arguments") = (tls_port, arguments);
                 command
             })
             .await;
-        let (tls_port, arguments) = last.into_inner();
+        let (tls_port, arguments) = last.into_inner().expect("nobody panics over the arguments");
         Self {
             port,
             tls_port,

@@ -25,8 +25,8 @@ impl RedisSentinel {
     /// What the watched master is called.
     pub const MASTER_NAME: &'static str = "hookgate";
 
-    /// Starts a sentinel over `master` that alone decides. It calls the master down after a second of silence and
-    /// then promotes a replica.
+    /// Starts a sentinel over `master` that alone decides. It calls the master down after two seconds of silence
+    /// and then promotes a replica.
     ///
     /// # Panics
     /// As [`RedisServer::start`].
@@ -211,7 +211,7 @@ impl RedisSentinels {
             }
         };
         let agreed = timeout(PATIENCE, agreed).await;
-        agreed.unwrap_or_else(|_| panic!("the sentinels do not agree:\n{}", self.sentinels[0].process.log()))
+        agreed.unwrap_or_else(|_| panic!("the sentinels do not agree:\n{}", self.logs()))
     }
 
     /// Waits until both replicas follow the primary.
@@ -235,7 +235,7 @@ impl RedisSentinels {
         };
         timeout(PATIENCE, follow)
             .await
-            .unwrap_or_else(|_| panic!("a replica does not follow:\n{}", self.sentinels[0].process.log()));
+            .unwrap_or_else(|_| panic!("a replica does not follow:\n{}", self.logs()));
     }
 
     /// Promotes a replica now, and returns when all sentinels name it.
@@ -270,7 +270,16 @@ impl RedisSentinels {
         };
         timeout(PATIENCE, replaced)
             .await
-            .unwrap_or_else(|_| panic!("nobody was promoted:\n{}", self.sentinels[0].process.log()));
+            .unwrap_or_else(|_| panic!("nobody was promoted:\n{}", self.logs()));
+    }
+
+    /// Whom each sentinel names, and all it has said.
+    fn logs(&self) -> String {
+        let told = self.sentinels.iter().map(|sentinel| {
+            let log = sentinel.process.log();
+            format!("{} names {}:\n{log}", sentinel.port(), sentinel.master())
+        });
+        told.collect::<Vec<_>>().join("\n")
     }
 
     fn living(&self) -> &RedisSentinel {
@@ -308,7 +317,7 @@ impl RedisSentinels {
         };
         timeout(PATIENCE, all)
             .await
-            .unwrap_or_else(|_| panic!("strangers:\n{}", self.sentinels[0].process.log()));
+            .unwrap_or_else(|_| panic!("strangers:\n{}", self.logs()));
     }
 }
 
@@ -317,8 +326,8 @@ fn configuration(port: u16, master: &RedisServer, quorum: usize) -> String {
     format!(
         "port {port}\nbind 127.0.0.1\nlogfile \"\"\n\
          sentinel monitor {name} 127.0.0.1 {master_port} {quorum}\n\
-         sentinel down-after-milliseconds {name} 1000\n\
-         sentinel failover-timeout {name} 5000\n"
+         sentinel down-after-milliseconds {name} 2000\n\
+         sentinel failover-timeout {name} 2000\n"
     )
 }
 

@@ -65,6 +65,7 @@ impl Delivery {
     /// Takes the next step; the answer, if that was the last one.
     pub(crate) async fn step(&mut self, world: &mut World<'_>) -> Result<Option<Handled>, Broken> {
         let stage = std::mem::replace(&mut self.stage, Stage::Claim);
+        let is_decided = matches!(stage, Stage::Adopt | Stage::Close(_));
         self.stage = match stage {
             Stage::Claim => self.claim(world).await,
             Stage::Keep => self.keep(world).await,
@@ -79,8 +80,15 @@ impl Delivery {
             Stage::Close(handled) => self.close(world, handled).await?,
             Stage::Answer(handled) => return self.answer(world, handled).await.map(Some),
         };
-        self.history = world.met.promotions;
+        if !is_decided {
+            self.history = world.met.promotions;
+        }
         Ok(None)
+    }
+
+    /// Whether no standby was promoted since it decided.
+    pub(crate) fn knows_the_present(&self, world: &World<'_>) -> bool {
+        self.history == world.met.promotions
     }
 
     /// A call is under way: what keeps its claim and its row alive.
@@ -283,7 +291,7 @@ impl Delivery {
             Handled::InFlight | Handled::Failed | Handled::Unavailable => {}
         }
         // What was true when it was decided may be lost with the ledger that held it.
-        if handled.is_promised() && self.history == world.met.promotions {
+        if handled.is_promised() && self.knows_the_present(world) {
             let by_mark = handled == Handled::Duplicate(DecidedBy::Claim);
             world.was_promised(by_mark).await?;
         }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use hookgate_gateway::handler::Handled;
 use hookgate_ledger::{DeliveryId, LedgerError, OnFailure, Settled};
 use rand::RngExt as _;
 
@@ -112,14 +111,10 @@ impl<'a> Scene<'a> {
 
     async fn advance(&mut self, index: usize) -> Result<(), Broken> {
         if let Some(handled) = self.deliveries[index].step(&mut self.world).await? {
-            self.deliveries.remove(index);
-            self.note(handled);
+            let ended = self.deliveries.remove(index);
+            self.answered_200 |= handled.is_promised() && ended.knows_the_present(&self.world);
         }
         Ok(())
-    }
-
-    fn note(&mut self, handled: Handled) {
-        self.answered_200 |= handled.is_promised();
     }
 
     async fn step_of_a_worker(&mut self) -> Result<(), Broken> {
@@ -222,12 +217,11 @@ impl<'a> Scene<'a> {
             self.advance(0).await?;
             self.world.check().await?;
         }
-        for worker in &mut self.workers {
-            while !worker.is_idle() {
-                worker.step(&mut self.world).await?;
-            }
-        }
+        self.let_workers_end().await?;
         self.world.pass(LEASE + A_WHILE).await;
+        // They free what belongs to them; a copy waits for that as long as it may.
+        self.workers[0].step(&mut self.world).await?;
+        self.let_workers_end().await?;
         if !self.answered_200 {
             self.send();
             while !self.deliveries.is_empty() {
@@ -240,6 +234,15 @@ impl<'a> Scene<'a> {
             }
         }
         self.wait_for_effect().await
+    }
+
+    async fn let_workers_end(&mut self) -> Result<(), Broken> {
+        for worker in &mut self.workers {
+            while !worker.is_idle() {
+                worker.step(&mut self.world).await?;
+            }
+        }
+        Ok(())
     }
 
     /// What was promised happens.

@@ -177,9 +177,30 @@ pub(super) struct Answer {
     pub(super) replies: Vec<Reply>,
     /// A first try may have taken effect: its connection was dropped, or a part of it was sent on to another node.
     pub(super) resent: bool,
+    /// What is refused here is not refused by other nodes of the cluster.
+    pub(super) in_part: bool,
 }
 
 impl Answer {
+    /// Of one server, to commands sent once.
+    pub(super) fn new(replies: Vec<Reply>) -> Self {
+        Self {
+            replies,
+            resent: false,
+            in_part: false,
+        }
+    }
+
+    /// Whether the server refuses commands because of its own state or rules, whatever the key: it is full, loading,
+    /// demoted, or does not know the user.
+    pub(super) fn is_refusal(&self) -> bool {
+        const OF_ONE_COMMAND: [&str; 5] = ["MOVED", "ASK", "TRYAGAIN", "NOSCRIPT", "CROSSSLOT"];
+        let mut errors = self
+            .errors()
+            .filter(|error| !OF_ONE_COMMAND.contains(&error.code()));
+        errors.any(|error| matches!(Failure::of_server(error), Failure::Refused(_)))
+    }
+
     /// Whether the server forgot a script, as after a restart.
     pub(super) fn lacks_script(&self) -> bool {
         matches!(self.replies.first(), Some(Reply::ServerError(error)) if error.code() == "NOSCRIPT")
@@ -302,12 +323,17 @@ impl Answer {
 
     /// The replies, if none is an error.
     fn checked(self) -> Result<Vec<Reply>, Failure> {
-        let failure = self.errors().next().map(Failure::of_server);
-        match failure {
-            Some(failure) if self.resent || self.is_applied_in_part() => Err(failure.after_another()),
-            Some(failure) => Err(failure),
-            None => Ok(self.replies),
-        }
+        let Some(failure) = self.errors().next().map(Failure::of_server) else {
+            return Ok(self.replies);
+        };
+        let failure = match self.resent || self.is_applied_in_part() {
+            true => failure.after_another(),
+            false => failure,
+        };
+        Err(match self.in_part {
+            true => Failure::InPart(Box::new(failure)),
+            false => failure,
+        })
     }
 }
 

@@ -123,10 +123,7 @@ impl Lane {
         let link = connected.unwrap_or_else(|_| Err(deadline.unsent()))?;
         let failure = match deadline.bound(link.send(commands)).await {
             Ok(Ok(replies)) => {
-                let answer = Answer {
-                    replies,
-                    resent: false,
-                };
+                let answer = Answer::new(replies);
                 if answer.is_of_no_primary() {
                     self.leave(&link);
                 }

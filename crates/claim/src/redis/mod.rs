@@ -126,10 +126,15 @@ impl RedisClaims {
             .arg("EX")
             .arg(ttl);
         for _ in 0..2 {
-            if self.server.send(&key, &set).await?.stored()? {
+            let answer = self.server.send(&key, &set).await?;
+            let resent = answer.resent;
+            if answer.stored()? {
                 return Ok(None);
             }
-            if let Some(held) = self.read(&lease.key).await? {
+            let read = self.read(&lease.key).await;
+            if let Some(held) =
+                read.map_err(|failure| if resent { failure.after_another() } else { failure })?
+            {
                 return Ok(Some(held));
             }
         }

@@ -58,7 +58,15 @@ impl Server {
         if !by_hash.lacks_script() {
             return Ok(by_hash);
         }
-        let by_text = self.send(call.key(), &call.by_text()).await?;
+        let by_text = self.send(call.key(), &call.by_text()).await;
+        // A first try by hash may have taken effect where the script was known, and the second place not know it.
+        let by_text = by_text.map_err(|failure| {
+            if by_hash.resent {
+                failure.after_another()
+            } else {
+                failure
+            }
+        })?;
         Ok(Answer {
             resent: by_hash.resent || by_text.resent,
             ..by_text

@@ -288,6 +288,42 @@ async fn a_primary_that_hangs_takes_only_its_own_claims_with_it_also_at_the_star
 }
 
 #[tokio::test]
+async fn a_primary_that_refuses_takes_only_its_own_claims_with_it() {
+    let cluster = RedisCluster::start().await;
+    let claims = claims(&cluster, AMPLE);
+    let fill = |node: &RedisServer, bytes: &str| {
+        assert_eq!(node.cli(&["CONFIG", "SET", "maxmemory", bytes]), "OK");
+    };
+    let full = cluster.owner(&key_of("evt_full"));
+    fill(full, "1");
+    let ids = ids_of(&cluster, full, "evt_of_full_", 6);
+    let others = cluster
+        .nodes()
+        .iter()
+        .filter(|node| node.is_primary() && node.port() != full.port());
+    let others: Vec<_> = others
+        .flat_map(|node| ids_of(&cluster, node, "evt_other_", 6))
+        .collect();
+    for (id, other) in ids.iter().zip(&others) {
+        let refused = unavailable(&claims, id).await;
+        assert_eq!(refused.trouble, Trouble::Part, "{refused:?}");
+        let _ = won(&claims, other).await;
+    }
+
+    for node in cluster.nodes() {
+        fill(node, "1");
+    }
+    for id in one_of_each(&cluster, "evt_none_") {
+        let _ = unavailable(&claims, &id).await;
+    }
+    assert_eq!(unavailable(&claims, &ids[0]).await.trouble, Trouble::Store);
+    for node in cluster.nodes() {
+        fill(node, "0");
+    }
+    let _ = won(&claims, &ids[0]).await;
+}
+
+#[tokio::test]
 async fn a_cluster_of_which_nothing_is_left_is_the_stores_trouble() {
     let cluster = RedisCluster::start().await;
     let claims = claims(&cluster, SHORT);

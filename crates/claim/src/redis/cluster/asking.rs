@@ -15,16 +15,20 @@ pub(super) fn asking_each(commands: &Pipeline) -> Pipeline {
 
 /// The answers to the commands themselves; where asking was refused, that.
 pub(super) fn without_asking(answer: Answer) -> Answer {
-    let mut replies = answer.replies.into_iter();
-    let mut kept = Vec::new();
+    let (mut replies, mut kept, mut resent) = (answer.replies.into_iter(), Vec::new(), answer.resent);
     while let (Some(asked), Some(reply)) = (replies.next(), replies.next()) {
         kept.push(match asked {
-            Reply::ServerError(_) => asked,
+            Reply::ServerError(_) => {
+                // The slot may have arrived meanwhile: then the command was served although nobody might ask for it.
+                resent |= !matches!(reply, Reply::ServerError(_));
+                asked
+            }
             _ => reply,
         });
     }
     Answer {
         replies: kept,
-        ..answer
+        resent,
+        in_part: answer.in_part,
     }
 }

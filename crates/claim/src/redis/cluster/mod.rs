@@ -20,6 +20,7 @@ mod topology;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use redis::{ConnectionInfo, Pipeline};
 
 use self::asking::{asking_each, without_asking};
@@ -57,7 +58,12 @@ impl Cluster {
             resent |= answer.resent;
             let next = answer.redirection().and_then(|to| self.follow(to, &node));
             let Some((to, ask)) = next else {
-                return Ok(Answer { resent, ..answer });
+                let in_part = answer.is_refusal() && self.has_others_than(&node);
+                return Ok(Answer {
+                    resent,
+                    in_part,
+                    ..answer
+                });
             };
             resent |= answer.is_applied_in_part();
             (node, asking) = (to, ask);
@@ -72,11 +78,9 @@ impl Cluster {
         if let Err(failure) = self.topology.owner(0, deadline).await {
             return vec![Err(failure)];
         }
-        let mut answers = Vec::new();
-        for node in self.topology.owners() {
-            answers.push(node.send(commands, deadline).await);
-        }
-        answers
+        let nodes = self.topology.owners();
+        // All at once: one that hangs must not use up the time of the others.
+        join_all(nodes.iter().map(|node| node.send(commands, deadline))).await
     }
 
     /// Lets all connections and tasks end and makes no more.
@@ -136,12 +140,17 @@ impl Cluster {
 
     /// A failure of one node is the whole cluster's only if no other is left.
     fn in_part(&self, failed: &Arc<Node>, failure: Failure) -> Failure {
-        let others = self.topology.owners();
-        let mut others = others.iter().filter(|node| !Arc::ptr_eq(node, failed));
-        match others.any(|node| !node.is_away()) {
+        match self.has_others_than(failed) {
             true => Failure::InPart(Box::new(failure)),
             false => failure,
         }
+    }
+
+    /// Whether any other node serves what it is asked.
+    fn has_others_than(&self, failed: &Arc<Node>) -> bool {
+        let others = self.topology.owners();
+        let mut others = others.iter().filter(|node| !Arc::ptr_eq(node, failed));
+        others.any(|node| node.is_well())
     }
 }
 

@@ -21,6 +21,8 @@ pub(in crate::redis) struct Node {
     lanes: Lanes,
     failures: AtomicU32,
     away: AtomicBool,
+    /// Its last answer refused a command for reasons of its own.
+    refuses: AtomicBool,
 }
 
 impl Node {
@@ -30,7 +32,13 @@ impl Node {
             lanes: Lanes::new(source, connections),
             failures: AtomicU32::new(0),
             away: AtomicBool::new(false),
+            refuses: AtomicBool::new(false),
         }
+    }
+
+    /// Whether it serves what it is asked, as far as is known.
+    pub(super) fn is_well(&self) -> bool {
+        !self.is_away() && !self.refuses.load(Ordering::Acquire)
     }
 
     pub(super) fn is_away(&self) -> bool {
@@ -46,9 +54,10 @@ impl Node {
     pub(super) async fn send(&self, commands: &Pipeline, deadline: Deadline) -> Result<Answer, Failure> {
         let answer = self.lanes.send(commands, deadline).await;
         match &answer {
-            Ok(_) => {
+            Ok(answer) => {
                 self.failures.store(0, Ordering::Release);
                 self.away.store(false, Ordering::Release);
+                self.refuses.store(answer.is_refusal(), Ordering::Release);
             }
             Err(_) => {
                 self.failures.fetch_add(1, Ordering::AcqRel);

@@ -167,7 +167,7 @@ impl Parts<'_> {
                 wait: self.config.claim_wait,
                 terms: self.terms(source),
                 without_store: self.config.without_store,
-                on_failure: if source.provider.knowledge().retries {
+                on_failure: if source.provider.knowledge().retries() {
                     OnFailure::ProviderRetries
                 } else {
                     OnFailure::WorkerRetries(source.retry_base)

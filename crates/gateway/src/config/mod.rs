@@ -16,7 +16,7 @@ use hookgate_claim::{Epoch, RedisClaims, RedisMode, RedisSettings};
 use hookgate_ledger::{Limits, PostgresLedger, Retention};
 use secrecy::{ExposeSecret, SecretString};
 
-pub use advice::advice;
+pub use advice::{Advice, UnknownVariable, Weight, advice};
 pub use reader::{Reader, Wrong};
 pub use show::show;
 pub use source::{Consumer, HandlerKind, SourceConfig};
@@ -86,6 +86,10 @@ pub struct Config {
     pub log_format: LogFormat,
     /// The endpoints.
     pub sources: Vec<SourceConfig>,
+    /// Whether this is `hookgate dev`, where secrets are public.
+    pub dev: bool,
+    /// Variables of the environment that look like settings and are none.
+    pub unknown_variables: Vec<UnknownVariable>,
 }
 
 /// Where claims are kept.
@@ -146,6 +150,7 @@ impl Config {
     /// [`Wrong`] with one sentence that names the setting, its value and the accepted form.
     pub fn read(reader: &Reader, dev: bool) -> Result<Self, Wrong> {
         let address = |text: &str| text.parse().ok();
+        let sources = source::read(reader, dev)?;
         let config = Self {
             listen: match reader.text(&s::LISTEN) {
                 None if dev => SocketAddr::from(([127, 0, 0, 1], 8080)),
@@ -185,7 +190,9 @@ impl Config {
                 None if dev => LogFormat::Pretty,
                 _ => reader.value(&s::LOG_FORMAT, LogFormat::parse)?,
             },
-            sources: source::read(reader, dev)?,
+            unknown_variables: advice::unknown_variables(reader.env(), &sources),
+            sources,
+            dev,
         };
         config.coherent(dev)?;
         Ok(config)
@@ -276,7 +283,7 @@ impl Config {
                 "source {name}: REDIS_URL = none and DATABASE_URL = none, so every event would be answered 503: \
                  set one of them, or HOOKGATE_WITHOUT_STORE = unguarded to process without idempotency"
             ),
-            HandlerKind::Forward if no_ledger && !source.provider.knowledge().retries => format!(
+            HandlerKind::Forward if no_ledger && !source.provider.knowledge().retries() => format!(
                 "source {name}: {} never retries, so forward needs a ledger to keep what fails: set DATABASE_URL",
                 source.provider.name()
             ),

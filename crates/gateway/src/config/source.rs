@@ -95,6 +95,11 @@ pub struct SourceConfig {
 }
 
 impl SourceConfig {
+    /// Whether this is one of its secrets.
+    pub(super) fn has_secret(&self, secret: &str) -> bool {
+        self.secrets.iter().any(|own| own.expose_secret() == secret)
+    }
+
     /// Whether anybody gets its events.
     pub fn has_consumer(&self) -> bool {
         match self.consumer {

@@ -90,7 +90,7 @@ fn ages(rows: Duration, place: &SweepPlace) -> Vec<Age> {
     known
         .map(|knowledge| Age {
             provider: knowledge.name,
-            age: rows.max(knowledge.resend_window),
+            age: rows.max(knowledge.resend_window()),
             from: place.rows.get(knowledge.name).copied().unwrap_or_default(),
         })
         .collect()

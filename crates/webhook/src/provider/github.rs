@@ -25,10 +25,11 @@ pub(super) const KNOWLEDGE: Knowledge = Knowledge {
     tolerance: Tolerance::Off,
     // Ten seconds on github.com; Enterprise Server waits thirty.
     answer_budget: Duration::from_secs(10),
-    // Never by itself: a failure stays failed until somebody redelivers it.
-    retries: false,
-    // Deliveries can be repeated by hand while they are kept: some days, fewer than seven on github.com.
-    resend_window: Duration::from_hours(7 * 24),
+    // A failure stays failed until somebody redelivers it (handling-failed-webhook-deliveries).
+    automatic_retries: None,
+    // By hand or by the API while the delivery is kept, with its id (redelivering-webhooks): some days, fewer than
+    // seven on github.com.
+    manual_resend: Some(Duration::from_hours(7 * 24)),
     client_error_is_final: false,
     refusal_status: 400,
     // Larger events are not delivered at all.

@@ -36,10 +36,10 @@ pub struct Knowledge {
     pub tolerance: Tolerance,
     /// How long it waits for an answer; what we assume where it publishes none.
     pub answer_budget: Duration,
-    /// Whether it tries again by itself after a failure.
-    pub retries: bool,
-    /// Longest time after which it can send the same id again, automatic or by hand.
-    pub resend_window: Duration,
+    /// For how long after an event it sends the same id again by itself; `None` if it never does.
+    pub automatic_retries: Option<Duration>,
+    /// For how long after an event a person can have it send the same id again; `None` where it offers no such thing.
+    pub manual_resend: Option<Duration>,
     /// Whether it treats every 4xx as final, so that "try later" must be a 5xx.
     pub client_error_is_final: bool,
     /// HTTP status it wants for a bad signature: 400, or 401 where it demands that.
@@ -54,6 +54,18 @@ pub struct Knowledge {
     pub forwarded_headers: &'static [&'static str],
     /// A published secret for `hookgate dev`. Worthless by design.
     pub dev_secret: &'static str,
+}
+
+impl Knowledge {
+    /// Whether it tries again by itself after a failure.
+    pub fn retries(&self) -> bool {
+        self.automatic_retries.is_some()
+    }
+
+    /// Longest time after which it can send the same id again, by itself or by a person's hand.
+    pub fn resend_window(&self) -> Duration {
+        self.automatic_retries.max(self.manual_resend).unwrap_or_default()
+    }
 }
 
 /// No provider of this name.

@@ -22,9 +22,11 @@ pub(super) const KNOWLEDGE: Knowledge = Knowledge {
     }),
     tolerance: Tolerance::Off,
     answer_budget: Duration::from_secs(5),
-    // Eight times; after eight failures in a row a subscription made by the Admin API is deleted.
-    retries: true,
-    resend_window: Duration::from_hours(4),
+    // Eight times (changelog 2024-09-10); after eight failures in a row a subscription made by the Admin API is
+    // deleted.
+    automatic_retries: Some(Duration::from_hours(4)),
+    // None is published; what was missed is to be asked for by the API (webhooks/best-practices).
+    manual_resend: None,
     client_error_is_final: false,
     // Demanded for the compliance topics.
     refusal_status: 401,

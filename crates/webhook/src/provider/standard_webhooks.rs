@@ -17,10 +17,10 @@ pub(super) const KNOWLEDGE: Knowledge = Knowledge {
     tolerance: Tolerance::Both(Duration::from_secs(300)),
     // Recommended to senders are fifteen to thirty seconds.
     answer_budget: Duration::from_secs(15),
-    retries: true,
-    // The recommended schedule ends after 76 hours; how long one can resend by hand is the sender's
-    // choice. Assumed as for Stripe.
-    resend_window: Duration::from_hours(30 * 24),
+    // The recommended schedule ends 75 h 35 min after the first try; binding is nothing.
+    automatic_retries: Some(Duration::from_hours(76)),
+    // The sender's choice, and the specification names no time. Assumed as for Stripe.
+    manual_resend: Some(Duration::from_hours(30 * 24)),
     client_error_is_final: false,
     refusal_status: 400,
     // Recommended are 20 kB, binding is nothing.

@@ -26,9 +26,10 @@ pub(super) const KNOWLEDGE: Knowledge = Knowledge {
     tolerance: Tolerance::Past(Duration::from_secs(300)),
     // Not published. Ten seconds is how long Checkout waits before it sends the buyer on.
     answer_budget: Duration::from_secs(10),
-    retries: true,
-    // Automatic three days, from the Dashboard fifteen, by the CLI thirty.
-    resend_window: Duration::from_hours(30 * 24),
+    // Live mode; in a sandbox three times over a few hours (docs.stripe.com/webhooks).
+    automatic_retries: Some(Duration::from_hours(3 * 24)),
+    // By the CLI; from the Dashboard fifteen days (docs.stripe.com/webhooks/process-undelivered-events).
+    manual_resend: Some(Duration::from_hours(30 * 24)),
     client_error_is_final: false,
     refusal_status: 400,
     body_bytes_max: None,

@@ -82,7 +82,7 @@ async fn receiver(settings: &[(&str, String)]) -> (Arc<Receiver>, Arc<Source>) {
     } = assemble(&config, false).expect("the parts fit");
     let ledger = receiver.stores.ledger.clone().expect("there is a ledger");
     ledger.start(true).await.expect("the schema can be made");
-    receiver.stores.learn_epoch(0);
+    receiver.stores.history_named().await;
     (receiver, Arc::clone(&sources["stripe"]))
 }
 

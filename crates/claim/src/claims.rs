@@ -135,6 +135,15 @@ pub struct Unavailable {
     pub possible: Option<Box<Lease>>,
 }
 
+/// What a server that keeps claims says of its memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeMemory {
+    /// What it does when its memory is full; Redis's word. Only `noeviction` keeps all claims.
+    pub policy: String,
+    /// When that is, bytes; 0: never.
+    pub bytes_max: u64,
+}
+
 /// Where the fault lies when nothing is known about a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
@@ -206,9 +215,9 @@ pub trait Claims: Send + Sync + 'static {
     /// Writes and reads a key of its own: whether the store would answer a claim now.
     async fn probe(&self) -> Result<(), Unavailable>;
 
-    /// The rule by which the store forgets claims before their time when it is full, if it has one and tells.
-    async fn eviction(&self) -> Option<String> {
-        None
+    /// What the servers behind it say of their memory, those that keep claims, one each; none where there are none.
+    async fn memory(&self) -> Result<Vec<NodeMemory>, Unavailable> {
+        Ok(Vec::new())
     }
 
     /// The present epoch.

@@ -17,6 +17,8 @@ mod memory;
 mod redis;
 mod value;
 
-pub use crate::claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Trouble, Unavailable};
+pub use crate::claims::{
+    Claim, Claims, Epoch, Lease, NodeMemory, Ownership, Sight, Terms, Trouble, Unavailable,
+};
 pub use crate::memory::MemoryClaims;
 pub use crate::redis::{BadRedisUrl, RedisClaims, RedisMode, RedisSettings};

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::assembly::{self, Assembly, Ends, Sources};
-use crate::config::{Config, Wrong};
+use crate::config::{self, Advice, Config, Weight, Wrong};
 use crate::intake::Intake;
 use crate::keepers::Keepers;
 use crate::listener;
@@ -115,7 +115,6 @@ pub struct App {
     worker: Option<Arc<Worker>>,
     keepers: Keepers,
     receiver: Arc<Receiver>,
-    claim_epoch: u32,
     grace: Duration,
     ends: Ends,
 }
@@ -145,6 +144,13 @@ impl App {
             deaths,
             ends,
         } = assembly::assemble(config, roles.work)?;
+        let warned = config::advice(config)
+            .into_iter()
+            .filter(|advice| advice.weight == Weight::Warning);
+        receiver
+            .metrics
+            .warnings
+            .set(i64::try_from(warned.count()).unwrap_or(i64::MAX));
         let admin = web::Data::new(Admin::new(config, &receiver, &deaths, &ends.stop));
         let keepers = Keepers::new(config, roles, &receiver.stores, &receiver.metrics, deaths)?;
         let (admin_server, admin_address) = admin_server(config, admin.clone())?;
@@ -154,12 +160,12 @@ impl App {
                 None => return Ok(None),
             }
         }
-        receiver.stores.learn_epoch(config.claim_epoch);
+        receiver.stores.history_named().await;
         let public = roles
             .receive
             .then(|| Public::open(config, &receiver, sources))
             .transpose()?;
-        let (claim_epoch, grace) = (config.claim_epoch, config.shutdown_grace);
+        let grace = config.shutdown_grace;
         Ok(Some(Self {
             admin,
             admin_server,
@@ -168,7 +174,6 @@ impl App {
             worker,
             keepers,
             receiver,
-            claim_epoch,
             grace,
             ends,
         }))
@@ -216,13 +221,18 @@ impl App {
     /// The loops beside the listeners.
     fn loops(&mut self) -> JoinSet<()> {
         let mut loops = JoinSet::new();
-        let (stores, stop, epoch) = (
-            self.receiver.stores.clone(),
-            self.ends.stop.clone(),
-            self.claim_epoch,
-        );
+        let (stores, stop) = (self.receiver.stores.clone(), self.ends.stop.clone());
+        let (advised, metrics, over) = (stores.clone(), Arc::clone(&self.receiver.metrics), stop.clone());
         loops.spawn(async move {
-            stores.watch(epoch, &stop).await;
+            let said = |advice: Advice| {
+                advice.log();
+                metrics.warnings.add(i64::from(advice.weight == Weight::Warning));
+            };
+            advised.advise(said, &over).await;
+            over.cancelled().await;
+        });
+        loops.spawn(async move {
+            stores.watch(&stop).await;
             stop.cancelled().await;
         });
         if let Some(worker) = self.worker.take() {

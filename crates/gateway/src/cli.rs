@@ -79,7 +79,7 @@ pub struct ConfigFile {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Say whether the configuration is accepted, and what will hurt one day
-    Check(ConfigFile),
+    Check(command::config::Check),
     /// Print every setting, its value and where it stands; secrets redacted
     Show(ConfigFile),
 }
@@ -102,8 +102,8 @@ impl Cli {
             Command::Verify(verify) => verify.run(),
             Command::Send(send) => send.run(),
             Command::Config {
-                what: ConfigCommand::Check(file),
-            } => command::config::check(&file),
+                what: ConfigCommand::Check(check),
+            } => check.run(),
             Command::Config {
                 what: ConfigCommand::Show(file),
             } => command::config::show(&file),

@@ -80,6 +80,8 @@ pub struct Metrics {
     pub claims_up: IntGauge,
     /// 1 while the ledger answers.
     pub ledger_up: IntGauge,
+    /// Of the settings and, once they answered, of the stores.
+    pub warnings: IntGauge,
     /// From the end of the request's head to the answer.
     pub delivery_seconds: HistogramVec,
     /// One claim.
@@ -181,6 +183,10 @@ impl Metrics {
             )?,
             claims_up: make.gauge("claims_up", "1 while the claim store answers")?,
             ledger_up: make.gauge("ledger_up", "1 while the ledger answers")?,
+            warnings: make.gauge(
+                "warnings",
+                "What was warned of at the start: risks in the settings and in what the stores tell; the log names them",
+            )?,
             delivery_seconds: make.histograms(
                 "delivery_duration_seconds",
                 "From request head to answer",

@@ -115,6 +115,24 @@ impl PostgresServer {
             .to_owned()
     }
 
+    pub(crate) fn at_home(installation: Installation, home: Home, port: u16, process: Process) -> Self {
+        Self {
+            port,
+            settings: Vec::new(),
+            installation,
+            process,
+            home,
+        }
+    }
+
+    pub(crate) fn installation(&self) -> &Installation {
+        &self.installation
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
     /// The present postmaster.
     pub fn pid(&self) -> u32 {
         self.process.pid()
@@ -189,7 +207,7 @@ fn initialise(installation: &Installation, home: &Home) {
     );
 }
 
-fn command(installation: &Installation, home: &Home, port: u16, settings: &[String]) -> Command {
+pub(crate) fn command(installation: &Installation, home: &Home, port: u16, settings: &[String]) -> Command {
     let sockets = format!("unix_socket_directories={}", home.path().display());
     let mut command = installation.server("postgres", home.path());
     command.args(["-D", "data", "-p", &port.to_string()]);

@@ -46,7 +46,11 @@ impl Installation {
 
     /// A program of Postgres, run in `directory` as a user that is not root.
     pub(crate) fn server(&self, program: &str, directory: &Path) -> Command {
-        let mut command = self.client(program);
+        self.as_server(self.client(program), directory)
+    }
+
+    /// Any program, run in `directory` as that user.
+    pub(crate) fn as_server(&self, mut command: Command, directory: &Path) -> Command {
         command.current_dir(directory);
         if let Some((user, group)) = self.user {
             command.uid(user).gid(group);

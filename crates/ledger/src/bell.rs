@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use crate::fault::Fault;
-use crate::sessions::{Sessions, Store};
+use crate::sessions::{Opened, Sessions, Store};
 
 /// Pause between two messages. Hundreds a second are as good as thousands to those who hear them, and cost the
 /// database less.
@@ -41,7 +41,7 @@ pub(crate) trait Herald: Store {
     /// Whether it does. Others are used by one process.
     const SHARED: bool;
 
-    /// Tells the others.
+    /// Tells the others, by one statement that needs no session of its own.
     fn tell(conn: &mut Self::Connection) -> impl Future<Output = Result<(), Fault>> + Send;
 
     /// Calls `heard` for everything that others tell, beginning with a call when it can hear; returns when it no
@@ -106,7 +106,10 @@ impl<S: Herald> Bell<S> {
     async fn tell_others(&self) {
         loop {
             let opened = timeout(MESSAGE_TIMEOUT, self.store.store().open()).await;
-            let Ok(Ok(mut conn)) = opened else {
+            let Ok(Ok(Opened {
+                connection: mut conn, ..
+            })) = opened
+            else {
                 tokio::time::sleep(RETRY_INTERVAL).await;
                 continue;
             };

@@ -8,8 +8,8 @@ use hookgate_webhook::{EventKey, SourceName};
 use tokio::sync::watch;
 
 use crate::{
-    Appended, Begun, Effects, Entry, Fetch, Job, Lease, LedgerError, NewEvent, OnFailure, Outcome, Queue,
-    Rescued, Settled, State, TriesMax,
+    Appended, Begun, Effects, Entry, Fetch, History, Job, Lease, LedgerError, NewEvent, OnFailure, Outcome,
+    Queue, Rescued, Settled, State, TriesMax,
 };
 
 /// The bounds of a ledger. Beyond them it answers [`LedgerError::Unavailable`] instead of queueing on.
@@ -137,8 +137,13 @@ pub trait Ledger: Send + Sync + 'static {
     /// answers what only looks.
     async fn probe_writing(&self) -> Result<(), LedgerError>;
 
-    /// The Postgres timeline seen at the latest connect; 0 for SQLite. A change voids earlier done marks.
+    /// The Postgres timeline seen at the latest connect; 0 for SQLite.
     fn timeline(&self) -> u32;
+
+    /// Which history is written now, from now on watched by a connection of its own: that a server is lost is told
+    /// at once where connections break, and after two seconds where nothing is heard. A done mark of
+    /// another history is void; while this is in doubt none counts.
+    fn history(&self) -> watch::Receiver<History>;
 
     /// Finishes what is in hand and closes the connections.
     async fn close(&self);

@@ -11,6 +11,7 @@ mod error;
 mod fault;
 mod group;
 mod headers;
+mod history;
 mod ledger;
 mod migrate;
 mod operations;
@@ -29,6 +30,7 @@ mod upkeep;
 mod work;
 
 pub use error::LedgerError;
+pub use history::History;
 pub use ledger::{Ledger, Limits};
 pub use operations::{
     AttemptRecord, AuditRecord, Bulk, BulkStep, Change, Changed, Cursor, EventDetail, EventSummary, Filter,
@@ -38,7 +40,7 @@ pub use postgres::PostgresLedger;
 pub use reason::{BadReason, Reason};
 pub use records::{Appended, Begun, DeliveryId, Entry, NewEvent, Path, Queue, State, Stored, StoredHeaders};
 pub use sqlite::SqliteLedger;
-pub use upkeep::{Death, Deaths, Elected, Retention, SweepPlace, Swept, Upkeep};
+pub use upkeep::{Death, Deaths, Elected, Finding, Retention, SweepPlace, Swept, Upkeep};
 pub use work::{
     Effects, Fetch, Job, Lane, Lease, OnFailure, OutboxRow, Outcome, Rescued, Settled, Ticket, TriesMax,
 };

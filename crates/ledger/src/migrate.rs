@@ -34,12 +34,17 @@ pub(crate) async fn migrate<D: Dialect>(sessions: &Sessions<D>) -> Result<(), Le
 async fn once<D: Dialect>(sessions: &Sessions<D>, deadline: Instant) -> Result<(), Fault> {
     let mut session = sessions.open(deadline).await?;
     session.at_rest = false;
-    match timeout_at(deadline, D::migrate(&mut session.connection)).await {
+    let migrated = timeout_at(
+        deadline,
+        sessions.act(&mut session, &(), |conn, ()| D::migrate(conn)),
+    )
+    .await;
+    match migrated {
         Ok(Ok(())) => {
-            session.at_rest = true;
+            sessions.put_back(session, None);
             Ok(())
         }
-        Ok(Err(error)) => Err(explain::<D>(error)),
+        Ok(Err(error)) => Err(explain(sessions.store(), error)),
         Err(_) => Err(Fault::Broken(format!(
             "migrating took more than {} s, or another process migrates for so long",
             PATIENCE.as_secs()
@@ -48,9 +53,12 @@ async fn once<D: Dialect>(sessions: &Sessions<D>, deadline: Instant) -> Result<(
 }
 
 /// A database that went away meanwhile, or that another process holds, is no fault of a migration.
-fn explain<D: Dialect>(error: MigrateError) -> Fault {
+fn explain<D: Dialect>(store: &D, error: MigrateError) -> Fault {
     let fault = match &error {
-        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => Some(D::judge(cause)),
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
+            store.learn(cause);
+            Some(D::judge(cause))
+        }
         _ => None,
     };
     fault

@@ -18,13 +18,14 @@ use tokio::time::Instant;
 use crate::bell::{Bell, Herald};
 use crate::fault::Fault;
 use crate::group::{Commit, Group, Row};
+use crate::history::Witness;
 use crate::migrate::migrate;
 use crate::run::{Ending, Run};
 use crate::sessions::{Sessions, Store as _};
 use crate::settling::{Settlement, Settling};
 use crate::{
-    Appended, Begun, Effects, Entry, Fetch, Job, Lease, Ledger, LedgerError, Limits, NewEvent, OnFailure,
-    Outcome, Queue, Rescued, Settled, State, TriesMax,
+    Appended, Begun, Effects, Entry, Fetch, History, Job, Lease, Ledger, LedgerError, Limits, NewEvent,
+    OnFailure, Outcome, Queue, Rescued, Settled, State, TriesMax,
 };
 
 /// The acts of a ledger in one database's SQL. Each is atomic, and may come again when the outcome of an
@@ -104,6 +105,7 @@ pub(crate) struct Parts<D: Dialect> {
     group: Group<Committer<D>>,
     settling: Settling<D>,
     bell: Arc<Bell<D>>,
+    witness: Witness,
 }
 
 impl<D: Dialect> Parts<D> {
@@ -125,6 +127,7 @@ impl<D: Dialect> Parts<D> {
             ),
             settling: Settling::new(Arc::clone(&writers)),
             bell,
+            witness: Witness::default(),
             writers,
             readers,
             desk,
@@ -363,10 +366,16 @@ impl<L: SqlLedger> Ledger for L {
         self.parts().writers.store().timeline()
     }
 
+    fn history(&self) -> watch::Receiver<History> {
+        let parts = self.parts();
+        parts.witness.watch(&parts.writers)
+    }
+
     async fn close(&self) {
         let parts = self.parts();
         parts.group.close().await;
         parts.bell.close();
+        parts.witness.close();
         parts.writers.close();
         parts.readers.close();
         parts.desk.close();

@@ -87,6 +87,28 @@ pub struct Death {
     pub at: UnixMicros,
 }
 
+/// What an operator of the database should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// A pooler lends a session for each transaction.
+    LentByTransaction,
+    /// Whether one does could not be found out; everything is done as if.
+    LendingUnknown,
+    /// It is a standby, and keeps no events.
+    Standby,
+    /// Its commits do not wait for the disk by themselves; ours do. Its word for that.
+    CommitsEarly(String),
+    /// Standbys follow it, and no commit waits for one: a failover may lose the latest.
+    StandbysBehind(u64),
+    /// It is older than what is supported.
+    Old {
+        /// Its version.
+        version: String,
+        /// The oldest major version that is.
+        oldest: u32,
+    },
+}
+
 /// The ledger as its keepers use it.
 #[async_trait]
 pub trait Upkeep: Send + Sync + 'static {
@@ -124,6 +146,9 @@ pub trait Upkeep: Send + Sync + 'static {
 
     /// Up to which moment a job is done, as [`Upkeep::conclude`] last said, whoever holds it.
     async fn done_until(&self, name: &str) -> Result<Option<UnixMicros>, LedgerError>;
+
+    /// Looks at the database as a whole. Reads no table of ours: there need be none.
+    async fn checkup(&self) -> Result<Vec<Finding>, LedgerError>;
 
     /// Events that died after this moment and are still dead. Whoever asks again since the latest of them misses
     /// none and is told none twice: the last [`Deaths::SETTLED_AFTER`] are left for later.

@@ -304,18 +304,6 @@ impl Answer {
         }
     }
 
-    /// From `INFO memory`.
-    pub(super) fn eviction_policy(&self) -> Option<String> {
-        let text = match self.replies.as_slice() {
-            [Reply::BulkString(text)] => str::from_utf8(text).ok()?,
-            [Reply::VerbatimString { text, .. }] => text,
-            _ => return None,
-        };
-        text.lines()
-            .find_map(|line| line.strip_prefix("maxmemory_policy:"))
-            .map(str::to_owned)
-    }
-
     /// Why an answer that should not have been one of these is of no use.
     pub(super) fn refusal(self) -> Failure {
         self.checked().err().unwrap_or_else(unexpected)

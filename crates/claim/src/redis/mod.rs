@@ -13,6 +13,7 @@ mod answer;
 mod cluster;
 mod connection;
 mod lanes;
+mod memory;
 mod scripts;
 mod sentinel;
 mod server;
@@ -30,13 +31,10 @@ use self::answer::Failure;
 use self::server::Server;
 pub use self::settings::{BadRedisUrl, RedisMode, RedisSettings};
 use crate::cell::{Attempt, Held, Replaced, Value};
-use crate::claims::{Claim, Claims, Epoch, Lease, Ownership, Sight, Terms, Unavailable};
+use crate::claims::{Claim, Claims, Epoch, Lease, NodeMemory, Ownership, Sight, Terms, Unavailable};
 
 /// Life of the key that [`Claims::probe`] writes.
 const PROBE_SECONDS: u64 = 10;
-
-/// The policy under which a full server refuses, and forgets nothing.
-const NO_EVICTION: &str = "noeviction";
 
 /// A store of claims in Redis: a single server, the primary that Sentinels name, or a cluster.
 pub struct RedisClaims {
@@ -71,18 +69,6 @@ impl RedisClaims {
     pub fn assuming_redis_before_7(self) -> Self {
         self.before_7.store(true, Ordering::Relaxed);
         self
-    }
-
-    /// The server's `maxmemory-policy`, if it tells; of a cluster the first one that evicts, if one does.
-    /// Anything but `noeviction` means that claims may vanish under memory pressure: harmless with a ledger, a
-    /// second call without.
-    pub async fn eviction_policy(&self) -> Option<String> {
-        let mut commands = redis::pipe();
-        commands.cmd("INFO").arg("memory");
-        let answers = self.server.ask_all(&commands).await.into_iter().flatten();
-        let policies: Vec<_> = answers.filter_map(|answer| answer.eviction_policy()).collect();
-        let evicts = policies.iter().find(|policy| *policy != NO_EVICTION);
-        evicts.or(policies.first()).cloned()
     }
 
     /// Tries to store the lease. `None`: stored; else what stands there.
@@ -249,10 +235,9 @@ impl Claims for RedisClaims {
         echoed.await.map_err(Failure::unavailable)
     }
 
-    async fn eviction(&self) -> Option<String> {
-        self.eviction_policy()
-            .await
-            .filter(|policy| policy != NO_EVICTION)
+    async fn memory(&self) -> Result<Vec<NodeMemory>, Unavailable> {
+        let answers = self.server.ask_all(&memory::question()).await;
+        memory::read(answers).map_err(Failure::unavailable)
     }
 
     fn epoch(&self) -> Epoch {

@@ -1,6 +1,6 @@
 //! The server answers, but not what a claim needs: unavailable with its short reason, and never done.
 
-use hookgate_claim::{Claim, Claims, Ownership, Trouble};
+use hookgate_claim::{Claim, Claims, NodeMemory, Ownership, Trouble};
 use hookgate_harness::{Fault, Proxy, RedisServer};
 
 use super::{AMPLE, TERMS, claims, key, on_one_connection, unavailable, url_of, won};
@@ -121,10 +121,11 @@ async fn a_value_that_cannot_be_read_is_unknown_and_not_done() {
 }
 
 #[tokio::test]
-async fn the_eviction_policy_is_told() {
-    let server = RedisServer::start_with(&["--maxmemory-policy", "allkeys-lru"]).await;
-    assert_eq!(
-        claims(server.url(), AMPLE).eviction_policy().await.as_deref(),
-        Some("allkeys-lru")
-    );
+async fn what_a_server_does_with_a_full_memory_is_told() {
+    let server = RedisServer::start_with(&["--maxmemory-policy", "allkeys-lru", "--maxmemory", "10mb"]).await;
+    let expected = NodeMemory {
+        policy: "allkeys-lru".to_owned(),
+        bytes_max: 10 << 20,
+    };
+    assert_eq!(claims(server.url(), AMPLE).memory().await.unwrap(), [expected]);
 }

@@ -47,7 +47,7 @@ async fn do_everything(claims: &RedisClaims, server: &RedisServer, id: &str) {
         .unwrap();
     assert_eq!(claims.look(&key(id)).await.unwrap(), Sight::Done);
     claims.probe().await.unwrap();
-    assert_eq!(claims.eviction_policy().await.as_deref(), Some("noeviction"));
+    assert_eq!(claims.memory().await.unwrap()[0].policy, "noeviction");
 }
 
 /// Nothing is known, for every key, and no secret is told.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Failure, print};
 use crate::app::{App, Roles};
 use crate::cli::ConfigFile;
-use crate::config::{self, Advice, Config, Weight};
+use crate::config::{self, Config, Weight};
 use crate::logging;
 use crate::stores::Stores;
 
@@ -35,12 +35,10 @@ fn run(config: &Config, roles: Roles, started: impl FnOnce(&App)) -> Result<(), 
         .build()
         .map_err(Failure::new)?;
     let finished = runtime.block_on(async {
-        for Advice { weight, sentence } in config::advice(config) {
-            match weight {
-                Weight::Warning => tracing::warn!("{sentence}"),
-                // Who tries it out has no use for what could be cheaper.
-                Weight::Note if config.dev => {}
-                Weight::Note => tracing::info!("{sentence}"),
+        for advice in config::advice(config) {
+            // Who tries it out has no use for what could be cheaper.
+            if !config.dev || advice.weight == Weight::Warning {
+                advice.log();
             }
         }
         let shutdown = shutdown().map_err(Failure::new)?;

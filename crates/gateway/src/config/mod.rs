@@ -6,20 +6,22 @@ mod reader;
 pub mod setting;
 mod show;
 mod source;
+mod stores;
 mod target;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hookgate_claim::{Epoch, RedisClaims, RedisMode, RedisSettings};
-use hookgate_ledger::{Limits, PostgresLedger, Retention};
+use hookgate_claim::{Epoch, RedisSettings};
+use hookgate_ledger::Retention;
 use secrecy::{ExposeSecret, SecretString};
 
 pub use advice::{Advice, UnknownVariable, Weight, advice};
 pub use reader::{Reader, Wrong};
 pub use show::show;
 pub use source::{Consumer, HandlerKind, SourceConfig};
+pub use stores::database;
 pub use target::TargetConfig;
 
 use setting as s;
@@ -162,7 +164,7 @@ impl Config {
             notify_url: reader.optional(&s::NOTIFY_URL, http_url)?,
             notify_quiet: reader.value(&s::NOTIFY_QUIET, reader::duration_from(Duration::from_secs(1)))?,
             retention: retention(reader)?,
-            claims: claims(reader)?,
+            claims: stores::claims(reader)?,
             ledger: database(reader)?,
             ledger_timeout: reader.value(&s::LEDGER_TIMEOUT, reader::duration_from(reader::MOMENT))?,
             migrate: reader.value(&s::MIGRATE, reader::switch)?,
@@ -299,20 +301,6 @@ impl Config {
     }
 }
 
-/// Where events are kept: all that a command on the database alone needs.
-///
-/// # Errors
-/// [`Wrong`] if `DATABASE_URL` is not of an accepted form.
-pub fn database(reader: &Reader) -> Result<LedgerStore, Wrong> {
-    let store = reader.value(&s::DATABASE_URL, ledger)?;
-    if let LedgerStore::Postgres(url) = &store {
-        // Connects to nothing, but reads the URL as the ledger will.
-        PostgresLedger::connect(url, Limits::default())
-            .map_err(|unusable| reader.refused(&s::DATABASE_URL, &unusable))?;
-    }
-    Ok(store)
-}
-
 /// How long what is finished is kept: all that a sweep needs besides the database.
 ///
 /// # Errors
@@ -331,40 +319,6 @@ pub fn retention(reader: &Reader) -> Result<Retention, Wrong> {
         )));
     }
     Ok(retention)
-}
-
-fn claims(reader: &Reader) -> Result<ClaimStore, Wrong> {
-    let entries = reader.value(&s::MEMORY_CLAIMS, reader::positive)?;
-    let mode = reader.value(&s::REDIS_MODE, |text| match text {
-        "single" => Some(RedisMode::Single),
-        "sentinel" => Some(RedisMode::Sentinel),
-        "cluster" => Some(RedisMode::Cluster),
-        _ => None,
-    })?;
-    let timeout = reader.value(&s::REDIS_TIMEOUT, reader::duration_from(reader::MOMENT))?;
-    let store = reader.optional(&s::REDIS_URL, |text| match text {
-        "" => None,
-        "none" => Some(ClaimStore::None),
-        urls => {
-            let urls: Vec<SecretString> = urls.split(',').map(|url| url.trim().into()).collect();
-            Some(ClaimStore::Redis(RedisSettings::new(mode, urls, timeout)))
-        }
-    })?;
-    if let Some(ClaimStore::Redis(settings)) = &store {
-        // Connects to nothing, but reads the URLs as the claims will.
-        RedisClaims::new(settings.clone(), Epoch::default())
-            .map_err(|bad| reader.refused(&s::REDIS_URL, &bad))?;
-    }
-    Ok(store.unwrap_or(ClaimStore::Memory(entries)))
-}
-
-fn ledger(url: &str) -> Option<LedgerStore> {
-    match url.split_once("://") {
-        None if url == "none" => Some(LedgerStore::None),
-        Some(("sqlite", path)) if !path.is_empty() => Some(LedgerStore::Sqlite(path.into())),
-        Some(("postgres" | "postgresql", _)) => Some(LedgerStore::Postgres(url.into())),
-        _ => None,
-    }
 }
 
 /// Long enough not to be guessed, and fit for a header.

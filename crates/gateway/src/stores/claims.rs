@@ -3,14 +3,15 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hookgate_claim::{
-    BadRedisUrl, Claim, Claims, Epoch, Lease, MemoryClaims, Ownership, RedisClaims, Sight, Terms, Trouble,
-    Unavailable,
+    BadRedisUrl, Claim, Claims, Epoch, Lease, MemoryClaims, NodeMemory, Ownership, RedisClaims, Sight, Terms,
+    Trouble, Unavailable,
 };
+use hookgate_ledger::History;
 use hookgate_webhook::EventKey;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::breaker::Breaker;
@@ -25,7 +26,8 @@ const FINISH_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 pub struct GuardedClaims {
     claims: Arc<dyn Claims>,
     breaker: Arc<Breaker>,
-    history_known: AtomicBool,
+    /// The history of the ledger that done marks must speak of; `None`: there is one for ever.
+    history: Option<watch::Receiver<History>>,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
     /// Of the store, of a part of it, and of a single key: none hides another.
@@ -43,19 +45,19 @@ pub(super) fn open(config: &Config) -> Result<Option<Arc<dyn Claims>>, BadRedisU
 }
 
 impl GuardedClaims {
-    /// Until its ledger's history is known, done marks can be neither trusted nor set: they may speak of a
+    /// While its ledger's history is in doubt, done marks can be neither trusted nor set: they may speak of a
     /// history that the ledger was restored away from.
     pub(super) fn new(
         claims: Arc<dyn Claims>,
         metrics: Arc<Metrics>,
         stop: CancellationToken,
-        history_known: bool,
+        history: Option<watch::Receiver<History>>,
     ) -> Arc<Self> {
         metrics.claims_up.set(1);
         let guarded = Arc::new(Self {
             claims,
             breaker: Arc::default(),
-            history_known: AtomicBool::new(history_known),
+            history,
             metrics,
             stop,
             warned: OnceAMinute::default(),
@@ -68,8 +70,11 @@ impl GuardedClaims {
 
     /// Claims the key; counts what was taken over.
     pub async fn claim(self: &Arc<Self>, key: &EventKey, terms: Terms) -> Result<Claim, Unavailable> {
-        let started = Instant::now();
+        let (started, history) = (Instant::now(), self.learn_history());
         let claim = self.guard(self.claims.claim(key, terms)).await?;
+        if matches!(claim, Claim::Done) {
+            self.still(history)?;
+        }
         observe(&self.metrics.claim_seconds, started.elapsed());
         if matches!(&claim, Claim::First(lease) if lease.taken_over) {
             self.metrics.claims_taken_over.inc();
@@ -79,7 +84,12 @@ impl GuardedClaims {
 
     /// Looks without claiming.
     pub async fn look(self: &Arc<Self>, key: &EventKey) -> Result<Sight, Unavailable> {
-        self.guard(self.claims.look(key)).await
+        let history = self.learn_history();
+        let sight = self.guard(self.claims.look(key)).await?;
+        if sight == Sight::Done {
+            self.still(history)?;
+        }
+        Ok(sight)
     }
 
     /// Extends a claim while its handler lives. False once it is lost.
@@ -136,18 +146,56 @@ impl GuardedClaims {
         let _ = self.guard(self.claims.release(lease)).await;
     }
 
+    /// What its servers say of their memory; past the breaker, which has no use for it.
+    pub(super) async fn memory(&self) -> Result<Vec<NodeMemory>, Unavailable> {
+        self.claims.memory().await
+    }
+
     /// Whether the store answers.
     pub fn is_up(&self) -> bool {
         !self.breaker.is_open()
     }
 
-    /// Sets the epoch, and with it what is known of the ledger. True if that is news.
-    pub(super) fn learn(&self, epoch: Epoch) -> bool {
-        let news = self.claims.epoch() != epoch;
-        if news {
-            self.claims.set_epoch(epoch);
+    /// Reads which history the ledger writes, and tells the claims which epoch that makes. It is asked for at each
+    /// step, so that no mark of an old history counts once the new one is known; nobody is waited for.
+    pub(super) fn learn_history(&self) -> History {
+        let Some(told) = &self.history else {
+            return History::Timeline(0);
+        };
+        // Held until the epoch is set, so that none is set after a later one.
+        let told = told.borrow();
+        if let History::Timeline(timeline) = *told {
+            let before = self.claims.epoch();
+            // Not shown: then it is no reason to forget the one that was.
+            let timeline = if timeline == 0 { before.timeline } else { timeline };
+            if timeline != before.timeline {
+                let epoch = Epoch { timeline, ..before };
+                self.claims.set_epoch(epoch);
+                tracing::info!(
+                    timeline,
+                    "claims speak of epoch {epoch}: HOOKGATE_CLAIM_EPOCH and the ledger's timeline; done marks of others are void"
+                );
+            }
         }
-        !self.history_known.swap(true, Ordering::AcqRel) || news
+        *told
+    }
+
+    /// Refuses what was read as done if the history under which it was judged is no longer the one that is known.
+    fn still(&self, history: History) -> Result<(), Unavailable> {
+        match self.learn_history() == history {
+            true => Ok(()),
+            false => Err(doubted()),
+        }
+    }
+
+    /// Waits until the ledger has named its history.
+    pub(super) async fn history_named(&self) {
+        if let Some(history) = &self.history {
+            let named = |history: &History| *history != History::Doubted;
+            // A ledger that was closed names none.
+            let _ = history.clone().wait_for(named).await;
+            self.learn_history();
+        }
     }
 
     pub(super) async fn close(&self) {
@@ -171,9 +219,7 @@ impl GuardedClaims {
             if self.breaker.trip() {
                 self.recover();
             }
-            return;
         }
-        self.warn_of_eviction().await;
     }
 
     /// Whether the store answers. A part of it that does not is found out by the requests that need it.
@@ -184,25 +230,12 @@ impl GuardedClaims {
         }
     }
 
-    async fn warn_of_eviction(&self) {
-        if let Some(policy) = self.claims.eviction().await {
-            tracing::warn!(
-                "Redis forgets keys when it is full (maxmemory-policy {policy}): copies of events whose claims are \
-                 gone cost the ledger a query, and without a ledger run again; set maxmemory-policy noeviction"
-            );
-        }
-    }
-
     async fn guard<T>(
         self: &Arc<Self>,
         call: impl Future<Output = Result<T, Unavailable>>,
     ) -> Result<T, Unavailable> {
-        if !self.history_known.load(Ordering::Acquire) {
-            return Err(Unavailable {
-                cause: "the ledger has not named its history yet".to_owned(),
-                possible: None,
-                trouble: Trouble::Store,
-            });
+        if self.learn_history() == History::Doubted {
+            return Err(doubted());
         }
         if self.breaker.is_open() {
             return Err(Unavailable {
@@ -238,7 +271,6 @@ impl GuardedClaims {
             if guarded.is_up() {
                 guarded.metrics.claims_up.set(1);
                 tracing::info!("the claim store answers again");
-                guarded.warn_of_eviction().await;
             }
         });
     }
@@ -255,6 +287,14 @@ impl GuardedClaims {
     }
 }
 
+fn doubted() -> Unavailable {
+    Unavailable {
+        cause: "the ledger has not named the history that it writes".to_owned(),
+        possible: None,
+        trouble: Trouble::Store,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use hookgate_webhook::{EventId, SourceName};
@@ -264,7 +304,21 @@ mod tests {
     fn guarded() -> Arc<GuardedClaims> {
         let claims = Arc::new(MemoryClaims::new(10, Epoch::default()));
         let metrics = Arc::new(Metrics::new(std::iter::empty()).unwrap());
-        GuardedClaims::new(claims, metrics, CancellationToken::new(), true)
+        GuardedClaims::new(claims, metrics, CancellationToken::new(), None)
+    }
+
+    fn key() -> EventKey {
+        EventKey {
+            source: SourceName::parse("stripe").unwrap(),
+            id: EventId::parse("evt_1").unwrap(),
+        }
+    }
+
+    fn terms() -> Terms {
+        Terms {
+            ttl: Duration::from_secs(604_800),
+            lease: Duration::from_secs(15),
+        }
     }
 
     async fn suffer(claims: &Arc<GuardedClaims>, trouble: Trouble) {
@@ -275,6 +329,38 @@ mod tests {
         };
         let passed_on = claims.guard(async { Err::<(), _>(unavailable) }).await;
         assert_eq!(passed_on.unwrap_err().trouble, trouble);
+    }
+
+    #[tokio::test]
+    async fn a_mark_counts_only_while_the_ledger_stands_by_the_history_it_speaks_of() {
+        let tell = watch::Sender::new(History::Doubted);
+        let claims = Arc::new(MemoryClaims::new(10, Epoch::default()));
+        let metrics = Arc::new(Metrics::new(std::iter::empty()).unwrap());
+        let claims = GuardedClaims::new(claims, metrics, CancellationToken::new(), Some(tell.subscribe()));
+        let (key, terms) = (key(), terms());
+        assert!(claims.claim(&key, terms).await.is_err(), "nothing is known yet");
+        tell.send_replace(History::Timeline(1));
+        assert!(matches!(
+            claims.claim(&key, terms).await.unwrap(),
+            Claim::First(_)
+        ));
+        claims.mark_done(&key, terms.ttl, claims.epoch()).await;
+        assert!(matches!(claims.claim(&key, terms).await.unwrap(), Claim::Done));
+        tell.send_replace(History::Doubted);
+        assert!(claims.claim(&key, terms).await.is_err() && claims.look(&key).await.is_err());
+        // The same server after all.
+        tell.send_replace(History::Timeline(1));
+        assert_eq!(claims.look(&key).await.unwrap(), Sight::Done);
+        tell.send_replace(History::Timeline(2));
+        assert_eq!(claims.look(&key).await.unwrap(), Sight::Free);
+        assert!(matches!(
+            claims.claim(&key, terms).await.unwrap(),
+            Claim::First(_)
+        ));
+        // One that hides its timeline is no reason to forget the one that was.
+        tell.send_replace(History::Timeline(0));
+        assert_eq!(claims.learn_history(), History::Timeline(0));
+        assert_eq!(claims.epoch().timeline, 2);
     }
 
     #[tokio::test]
@@ -296,14 +382,7 @@ mod tests {
     #[tokio::test]
     async fn a_renewal_that_finds_its_claim_lost_says_so_and_counts_it() {
         let claims = guarded();
-        let key = EventKey {
-            source: SourceName::parse("stripe").unwrap(),
-            id: EventId::parse("evt_1").unwrap(),
-        };
-        let terms = Terms {
-            ttl: Duration::from_secs(604_800),
-            lease: Duration::from_secs(15),
-        };
+        let (key, terms) = (key(), terms());
         let Claim::First(mut lease) = claims.claim(&key, terms).await.unwrap() else {
             panic!("nobody else claims here");
         };

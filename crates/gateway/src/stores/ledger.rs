@@ -221,10 +221,6 @@ impl GuardedLedger {
         self.look(self.ledger.probe()).await
     }
 
-    pub(super) fn timeline(&self) -> u32 {
-        self.ledger.timeline()
-    }
-
     /// Refreshes the queue gauges. A ledger that is away keeps the last known values.
     pub(super) async fn measure_depth(self: &Arc<Self>) {
         // Past the breaker: a gauge must not be what refuses events.

@@ -1,6 +1,7 @@
 //! The two stores as the path sees them: each behind its breaker, measured, and with the fallback rules
 //! applied. Nothing else in the gateway talks to a store directly.
 
+mod advice;
 mod claims;
 mod ledger;
 mod once_a_minute;
@@ -8,19 +9,18 @@ mod once_a_minute;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookgate_claim::Epoch;
 use hookgate_ledger::{LedgerError, Operations, Upkeep};
 use tokio_util::sync::CancellationToken;
 
+pub use advice::ask;
 pub use claims::GuardedClaims;
 pub use ledger::{GuardedLedger, Opened, open};
 pub(crate) use once_a_minute::OnceAMinute;
 
-use crate::config::{ClaimStore, Config, LedgerStore};
+use crate::config::{Advice, ClaimStore, Config, LedgerStore};
 use crate::metrics::Metrics;
 
-/// How often the ledger is asked whether it answers, and on which timeline: a quiet replica, too, notices an
-/// outage or a promotion within a second.
+/// How often the ledger is asked whether it answers: a quiet replica, too, notices an outage within a second.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How many of these rounds pass between two looks at the depth, which counts rows.
@@ -53,10 +53,13 @@ pub enum Unusable {
 impl Stores {
     /// Opens both; needs a tokio runtime. Neither needs to be reachable now: a gateway starts while its stores are down.
     pub fn open(config: &Config, metrics: &Arc<Metrics>, stop: &CancellationToken) -> Result<Self, Unusable> {
-        let history_known = !matches!(config.ledger, LedgerStore::Postgres(_));
-        let guarded = |claims| GuardedClaims::new(claims, Arc::clone(metrics), stop.clone(), history_known);
-        let claims = claims::open(config)?.map(guarded);
+        let claims = claims::open(config)?;
         let opened = ledger::open(&config.ledger, ledger::limits(config))?;
+        let guarded = |claims| {
+            let history = opened.as_ref().map(|opened| opened.ledger.history());
+            GuardedClaims::new(claims, Arc::clone(metrics), stop.clone(), history)
+        };
+        let claims = claims.map(guarded);
         let operations = opened.as_ref().map(|opened| Arc::clone(&opened.operations));
         let upkeep = opened.as_ref().map(|opened| Arc::clone(&opened.upkeep));
         let ledger =
@@ -84,12 +87,14 @@ impl Stores {
         format!("claims {claims}, ledger {ledger}")
     }
 
-    /// Watches the ledger until `stop`: notices outages and promotions, and refreshes the queue gauges.
-    pub async fn watch(&self, configured_epoch: u32, stop: &CancellationToken) {
+    /// Watches the ledger until `stop`: notices outages, and refreshes the queue gauges.
+    pub async fn watch(&self, stop: &CancellationToken) {
         let Some(ledger) = &self.ledger else { return };
         for round in 0_u32.. {
-            if ledger.check().await.is_ok() {
-                self.learn_epoch(configured_epoch);
+            // Whatever it answers, its breaker has heard it.
+            let _ = ledger.check().await;
+            if let Some(claims) = &self.claims {
+                claims.learn_history();
             }
             if round % ROUNDS_PER_DEPTH == 0 {
                 ledger.measure_depth().await;
@@ -104,25 +109,38 @@ impl Stores {
         }
     }
 
-    /// Tells the claims which history of the ledger they speak of, once it has answered: when the database
-    /// changed its timeline (a promotion or a restore), all earlier done marks are void.
-    pub fn learn_epoch(&self, configured: u32) {
+    /// Waits a moment for the ledger to name its history, so that the first copies are not all its own to judge. One
+    /// that does not answer is not waited for.
+    pub async fn history_named(&self) {
         let (Some(claims), Some(ledger)) = (&self.claims, &self.ledger) else {
             return;
         };
-        if !ledger.is_up() {
-            return;
+        if ledger.is_up() {
+            let _ = tokio::time::timeout(WATCH_INTERVAL, claims.history_named()).await;
         }
-        let timeline = match ledger.timeline() {
-            // Not shown: then it is no reason to forget the one that was.
-            0 => claims.epoch().timeline,
-            timeline => timeline,
-        };
-        if claims.learn(Epoch { configured, timeline }) {
-            tracing::info!(
-                timeline,
-                "claims speak of the ledger's timeline {timeline}; done marks of others are void"
-            );
+    }
+
+    /// Says once what each store tells of itself that will hurt one day, as soon as it answers. `said` hears it.
+    pub async fn advise(&self, said: impl Fn(Advice), stop: &CancellationToken) {
+        let (mut claims, mut upkeep) = (self.claims.as_ref(), self.upkeep.as_ref());
+        while claims.is_some() || upkeep.is_some() {
+            if let Some(asked) = claims
+                && let Ok(nodes) = asked.memory().await
+            {
+                let told = advice::of_memory(&nodes, self.ledger.is_some());
+                told.into_iter().for_each(&said);
+                claims = None;
+            }
+            if let Some(asked) = upkeep
+                && let Ok(found) = asked.checkup().await
+            {
+                found.iter().map(advice::of_ledger).for_each(&said);
+                upkeep = None;
+            }
+            let rest = tokio::time::sleep(WATCH_INTERVAL);
+            if stop.run_until_cancelled(rest).await.is_none() {
+                return;
+            }
         }
     }
 

@@ -28,6 +28,8 @@ fn by_code(error: &dyn DatabaseError) -> Fault {
         // The statement timeout, and nothing was done. Asking again for each row would be the wrong answer
         // to a server that is slow.
         "57014" => Fault::TooSlow(why),
+        // A statement that we prepared is gone, or one is there that we did not prepare: the session is not ours.
+        "26000" | "42P05" => Fault::Broken(why),
         // The database does not exist; the server refuses the name or password.
         "3D000" => Fault::Unusable(why),
         _ => match code.get(..2) {

@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use super::store::Postgres;
 use crate::bell::Herald;
 use crate::fault::Fault;
-use crate::sessions::Store;
+use crate::sessions::{Store, Tenure};
 
 const CHANNEL: &str = "hookgate_events";
 
 /// A message is a transaction of its own. That it survives a crash is of no use, so it does not wait for the
 /// disk. Only this transaction does not: behind a pooler the same session may be lent to one that appends.
-const TELL: &str = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')";
+const TELL: &str = "SELECT set_config('synchronous_commit', 'off', true), pg_notify('hookgate_events', '')";
 
 /// After so long a silence the connection is asked whether it lives: one that was cut off says nothing either.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
@@ -27,8 +27,8 @@ impl Herald for Postgres {
     const SHARED: bool = true;
 
     async fn tell(conn: &mut PgConnection) -> Result<(), Fault> {
-        sqlx::query(TELL)
-            .bind(CHANNEL)
+        // Not prepared: behind a pooler that takes two sessions.
+        sqlx::raw_sql(TELL)
             .execute(conn)
             .await
             .map_err(|error| Self::judge(&error))?;
@@ -43,6 +43,14 @@ impl Herald for Postgres {
 
 impl Postgres {
     async fn listen(&self, heard: impl Fn() + Send) -> Result<std::convert::Infallible, Fault> {
+        if self.tenure().is_none() {
+            // Whoever connects first finds it out, and nobody may have yet.
+            let opened = timeout(ANSWER_TIMEOUT, self.open()).await;
+            drop(opened.map_err(|_| Fault::Broken("the database did not answer in time".into()))??);
+        }
+        if self.tenure() != Some(Tenure::Kept) {
+            return Err(Fault::Broken("a session that is lent hears nothing".into()));
+        }
         // A pool of one, since a listener is made from nothing else.
         let one = PgPoolOptions::new()
             .max_connections(1)

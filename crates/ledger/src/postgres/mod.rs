@@ -1,12 +1,14 @@
 //! The ledger in Postgres: for many replicas.
 //!
-//! Only primitives that survive a transaction pooler are used: rows and their locks, and settings made at
-//! connect. Each call is one statement where one can do it, so that it costs one round trip and one commit.
+//! Only primitives that survive a transaction pooler are used: rows and their locks. Each call is one statement
+//! where one can do it, so that it costs one round trip and one commit; behind such a pooler it is a transaction.
 
 mod append;
+mod checkup;
 mod fault;
 mod forward;
 mod herald;
+mod lending;
 mod look;
 mod migrate;
 mod operations;
@@ -16,6 +18,7 @@ mod store;
 mod sweep;
 mod targets;
 mod upkeep;
+mod witness;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,9 +54,9 @@ impl PostgresLedger {
     /// [`LedgerError::Unusable`] if the URL is none of Postgres's. The text does not repeat it.
     pub fn connect(url: &SecretString, limits: Limits) -> Result<Self, LedgerError> {
         let store = Postgres::parse(url, &limits)?;
-        let sessions = Arc::new(Sessions::new(store, limits.connections as usize, limits));
         let desk_limits = limits.at_the_desk();
-        let desk = Sessions::new(Postgres::parse(url, &desk_limits)?, DESK_CONNECTIONS, desk_limits);
+        let desk = Sessions::new(store.within(desk_limits), DESK_CONNECTIONS, desk_limits);
+        let sessions = Arc::new(Sessions::new(store, limits.connections as usize, limits));
         Ok(Self(Parts::new(
             Arc::clone(&sessions),
             sessions,

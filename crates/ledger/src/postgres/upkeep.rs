@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use sqlx::PgConnection;
 
 use super::store::Postgres;
-use super::sweep;
+use super::{checkup, sweep};
 use crate::columns::signed;
+use crate::sessions::Tenure;
 use crate::sql::upkeep::{Age, Candidacy, Counts, SourceDeaths, UpkeepDialect};
-use crate::{Deaths, DeliveryId, Elected, UnixMicros};
+use crate::{Deaths, DeliveryId, Elected, Finding, UnixMicros};
 
 /// One statement, so that it needs no session of its own. A row that ran out is taken as it stands; of several
 /// that ask at once the others find it changed and get nothing back.
@@ -122,6 +123,18 @@ impl UpkeepDialect for Postgres {
     async fn done_until(conn: &mut PgConnection, name: &str) -> sqlx::Result<Option<i64>> {
         let row = sqlx::query_scalar(DONE_UNTIL).bind(name).fetch_optional(conn);
         Ok(row.await?.flatten())
+    }
+
+    async fn checkup(conn: &mut PgConnection) -> sqlx::Result<Vec<Finding>> {
+        checkup::checkup(conn).await
+    }
+
+    fn found_by_connecting(&self) -> Option<Finding> {
+        match self.tenure() {
+            None => Some(Finding::LendingUnknown),
+            Some(Tenure::Lent) => Some(Finding::LentByTransaction),
+            Some(Tenure::Kept) => None,
+        }
     }
 
     async fn deaths_since(conn: &mut PgConnection, since: UnixMicros) -> sqlx::Result<Vec<SourceDeaths>> {

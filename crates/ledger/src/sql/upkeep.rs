@@ -9,7 +9,8 @@ use hookgate_webhook::Provider;
 use super::{Dialect, SqlLedger};
 use crate::columns::key;
 use crate::{
-    Death, Deaths, DeliveryId, Elected, LedgerError, Retention, SweepPlace, Swept, UnixMicros, Upkeep,
+    Death, Deaths, DeliveryId, Elected, Finding, LedgerError, Retention, SweepPlace, Swept, UnixMicros,
+    Upkeep,
 };
 
 /// Rows that one statement of a sweep touches: few enough that it holds locks, and writes to the log, for a few
@@ -54,6 +55,16 @@ pub(crate) trait UpkeepDialect: Dialect {
 
     /// As [`Upkeep::done_until`], in microseconds since 1970.
     async fn done_until(conn: &mut Self::Connection, name: &str) -> sqlx::Result<Option<i64>>;
+
+    /// As [`Upkeep::checkup`], as far as a connection tells.
+    async fn checkup(_conn: &mut Self::Connection) -> sqlx::Result<Vec<Finding>> {
+        Ok(Vec::new())
+    }
+
+    /// As [`Upkeep::checkup`], as far as it was found out by connecting.
+    fn found_by_connecting(&self) -> Option<Finding> {
+        None
+    }
 
     /// As [`Upkeep::deaths_since`], the latest one of each source.
     async fn deaths_since(conn: &mut Self::Connection, since: UnixMicros) -> sqlx::Result<Vec<SourceDeaths>>;
@@ -129,6 +140,13 @@ impl<L: SqlLedger> Upkeep for L
 where
     L::Dialect: UpkeepDialect,
 {
+    async fn checkup(&self) -> Result<Vec<Finding>, LedgerError> {
+        let desk = &self.parts().desk;
+        let mut found = desk.run(&(), |conn, ()| L::Dialect::checkup(conn)).await?;
+        found.extend(desk.store().found_by_connecting());
+        Ok(found)
+    }
+
     async fn elect(&self, name: &str, owner: DeliveryId, lease: Duration) -> Result<Elected, LedgerError> {
         let ask = Candidacy {
             name,

@@ -8,7 +8,8 @@ use sqlx::{ConnectOptions, SqliteConnection};
 
 use super::fault;
 use crate::fault::Fault;
-use crate::sessions::Store;
+use crate::history::Chronicle;
+use crate::sessions::{Opened, Store};
 use crate::{LedgerError, Limits};
 
 /// The library is built in, so this guards against a build that links an older one. Before this version a
@@ -51,10 +52,12 @@ impl Sqlite {
     }
 }
 
+impl Chronicle for Sqlite {}
+
 impl Store for Sqlite {
     type Connection = SqliteConnection;
 
-    async fn open(&self) -> Result<SqliteConnection, Fault> {
+    async fn open(&self) -> Result<Opened<SqliteConnection>, Fault> {
         let mut conn = self
             .options
             .connect()
@@ -65,7 +68,7 @@ impl Store for Sqlite {
             .await
             .map_err(|error| fault::judge(&error))?;
         match parse(&version) {
-            Some(parsed) if parsed >= VERSION_MIN => Ok(conn),
+            Some(parsed) if parsed >= VERSION_MIN => Ok(Opened::plain(conn)),
             _ => Err(Fault::Unusable(format!(
                 "this program was built with SQLite {version}; it needs {}.{}.{} or later",
                 VERSION_MIN.0, VERSION_MIN.1, VERSION_MIN.2

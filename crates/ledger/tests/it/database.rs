@@ -4,17 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookgate_harness::{PATIENCE, PostgresServer};
+use hookgate_harness::{PATIENCE, PgBouncer, PoolMode, PostgresServer};
 use hookgate_ledger::{Entry, Ledger, Limits, Operations, PostgresLedger, SqliteLedger, UnixMicros, Upkeep};
 use hookgate_webhook::EventKey;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 
 /// An empty database of either kind.
 pub(crate) enum Database {
     Postgres {
         server: &'static PostgresServer,
         url: String,
+        /// Where ledgers find it.
+        way: String,
     },
     Sqlite {
         path: PathBuf,
@@ -37,12 +40,34 @@ impl Standstill {
     }
 }
 
+/// One pooler for all tests of this process.
+async fn pooler() -> &'static PgBouncer {
+    static POOLER: OnceCell<PgBouncer> = OnceCell::const_new();
+    let start = async || PgBouncer::start(PostgresServer::shared().await.addr(), PoolMode::Transaction).await;
+    POOLER.get_or_init(start).await
+}
+
 impl Database {
     pub(crate) async fn postgres() -> Self {
         let server = PostgresServer::shared().await;
-        Self::Postgres {
-            server,
-            url: server.create_database().await,
+        let url = server.create_database().await;
+        // Set it to run every test on Postgres through a pooler that lends sessions by the transaction.
+        let way = match std::env::var_os("HOOKGATE_TEST_POOLER") {
+            Some(_) => pooler().await.url(&url),
+            None => url.clone(),
+        };
+        Self::Postgres { server, url, way }
+    }
+
+    /// The same database, reached by ledgers through this pooler.
+    pub(crate) fn behind(self, pooler: &PgBouncer) -> Self {
+        match self {
+            Self::Postgres { server, url, .. } => Self::Postgres {
+                way: pooler.url(&url),
+                server,
+                url,
+            },
+            sqlite @ Self::Sqlite { .. } => sqlite,
         }
     }
 
@@ -61,8 +86,8 @@ impl Database {
 
     pub(crate) fn replica_with(&self, limits: Limits) -> Arc<dyn Ledger> {
         match self {
-            Self::Postgres { url, .. } => {
-                Arc::new(PostgresLedger::connect(&url.clone().into(), limits).unwrap())
+            Self::Postgres { way, .. } => {
+                Arc::new(PostgresLedger::connect(&way.clone().into(), limits).unwrap())
             }
             Self::Sqlite { path, .. } => Arc::new(SqliteLedger::open(path, limits).unwrap()),
         }
@@ -82,8 +107,8 @@ impl Database {
     /// One more replica, as a keeper.
     pub(crate) fn keeper(&self) -> Arc<dyn Upkeep> {
         match self {
-            Self::Postgres { url, .. } => {
-                Arc::new(PostgresLedger::connect(&url.clone().into(), patient()).unwrap())
+            Self::Postgres { way, .. } => {
+                Arc::new(PostgresLedger::connect(&way.clone().into(), patient()).unwrap())
             }
             Self::Sqlite { path, .. } => Arc::new(SqliteLedger::open(path, patient()).unwrap()),
         }
@@ -113,8 +138,8 @@ impl Database {
 
     pub(crate) async fn desk_with(&self, limits: Limits) -> Arc<dyn Operations> {
         match self {
-            Self::Postgres { url, .. } => {
-                let ledger = PostgresLedger::connect(&url.clone().into(), limits).unwrap();
+            Self::Postgres { way, .. } => {
+                let ledger = PostgresLedger::connect(&way.clone().into(), limits).unwrap();
                 ledger.migrate().await.unwrap();
                 Arc::new(ledger)
             }
@@ -137,7 +162,7 @@ impl Database {
     /// Runs statements.
     pub(crate) async fn run(&self, sql: &str) {
         match self {
-            Self::Postgres { server, url } => drop(server.psql(url, sql)),
+            Self::Postgres { server, url, .. } => drop(server.psql(url, sql)),
             Self::Sqlite { .. } => {
                 self.sqlite_connection()
                     .await
@@ -151,7 +176,7 @@ impl Database {
     /// One value, as text; empty for NULL.
     pub(crate) async fn value(&self, select: &str) -> String {
         match self {
-            Self::Postgres { server, url } => server.psql(url, select),
+            Self::Postgres { server, url, .. } => server.psql(url, select),
             Self::Sqlite { .. } => {
                 let text = AssertSqlSafe(format!("SELECT CAST(({select}) AS TEXT)"));
                 let value: Option<String> = sqlx::query_scalar(text)

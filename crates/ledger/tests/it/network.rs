@@ -23,7 +23,7 @@ pub(crate) async fn behind_a_proxy() -> (PostgresLedger, Proxy, Database) {
 
 pub(crate) async fn behind_a_proxy_with(limits: Limits) -> (PostgresLedger, Proxy, Database) {
     let db = Database::postgres().await;
-    let Database::Postgres { server, url } = &db else {
+    let Database::Postgres { server, url, .. } = &db else {
         unreachable!()
     };
     let proxy = Proxy::start(server.addr()).await;
@@ -95,7 +95,7 @@ async fn a_settlement_whose_reply_was_lost_is_committed_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_line_may_take_longer_to_connect_than_one_waits_for_a_connection() {
     let db = Database::postgres().await;
-    let Database::Postgres { server, url } = &db else {
+    let Database::Postgres { server, url, .. } = &db else {
         unreachable!()
     };
     db.ledger().await;

@@ -62,6 +62,14 @@ impl Advice {
             sentence: sentence.into(),
         }
     }
+
+    /// Into the log.
+    pub fn log(&self) {
+        match self.weight {
+            Weight::Warning => tracing::warn!("{}", self.sentence),
+            Weight::Note => tracing::info!("{}", self.sentence),
+        }
+    }
 }
 
 /// What the settings alone tell, in the order in which a reader needs it.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hookgate_webhook::EventKey;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor as _, PgConnection};
 
 use super::PHRASES;
 use crate::operations::HISTORY_MAX;
@@ -63,27 +63,44 @@ pub(super) async fn list(conn: &mut PgConnection, selection: &Selection) -> sqlx
 
 /// All of it as of one moment.
 pub(super) async fn event(conn: &mut PgConnection, key: &EventKey) -> sqlx::Result<Option<EventDetail>> {
+    match at_one_moment(conn, key).await {
+        // Where a session is lent we are in a transaction already, and at its beginning.
+        Err(sqlx::Error::InvalidSavePointStatement) => {
+            conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                .await?;
+            parts(conn, key).await
+        }
+        seen => seen,
+    }
+}
+
+async fn at_one_moment(conn: &mut PgConnection, key: &EventKey) -> sqlx::Result<Option<EventDetail>> {
     let mut tx = conn
         .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         .await?;
+    let detail = parts(&mut tx, key).await?;
+    tx.commit().await?;
+    Ok(detail)
+}
+
+async fn parts(conn: &mut PgConnection, key: &EventKey) -> sqlx::Result<Option<EventDetail>> {
     let row: Option<DetailRow> = sqlx::query_as(DETAIL)
         .bind(key.source.as_str())
         .bind(key.id.as_str())
-        .fetch_optional(&mut *tx)
+        .fetch_optional(&mut *conn)
         .await?;
     let attempts: Vec<AttemptRow> = sqlx::query_as(ATTEMPTS)
         .bind(key.source.as_str())
         .bind(key.id.as_str())
         .bind(HISTORY_MAX)
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut *conn)
         .await?;
     let audit: Vec<AuditRow> = sqlx::query_as(AUDIT)
         .bind(key.source.as_str())
         .bind(key.id.as_str())
         .bind(HISTORY_MAX)
-        .fetch_all(&mut *tx)
+        .fetch_all(conn)
         .await?;
-    tx.commit().await?;
     row.map(|row| row.detail(attempts, audit)).transpose()
 }
 

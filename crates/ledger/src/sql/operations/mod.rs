@@ -68,6 +68,7 @@ async fn attend<L, A, T>(ledger: &L, args: &A, act: Act<L::Dialect, A, T>) -> Re
 where
     L: SqlLedger,
     A: Sync,
+    T: Send,
 {
     let done = ledger.parts().desk.attempt(args, act).await;
     done.map_err(|fault| match fault {

@@ -52,10 +52,7 @@ mod tests {
     use super::*;
 
     fn answer(text: &str) -> Result<Answer, Failure> {
-        Ok(Answer {
-            replies: vec![Reply::BulkString(text.as_bytes().to_vec())],
-            resent: false,
-        })
+        Ok(Answer::new(vec![Reply::BulkString(text.as_bytes().to_vec())]))
     }
 
     #[test]

@@ -14,21 +14,8 @@ async fn told(history: &mut watch::Receiver<History>, expected: History) {
     assert!(waited.is_ok_and(|told| told.is_ok()), "never told: {expected:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_lost_is_missed_without_a_call() {
-    let mut server = PostgresServer::start().await;
-    let ledger = connect(&server.create_database().await, patient());
-    let mut history = ledger.history();
-    told(&mut history, History::Timeline(1)).await;
-    server.kill().await;
-    told(&mut history, History::Doubted).await;
-    server.restart().await;
-    told(&mut history, History::Timeline(1)).await;
-    ledger.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_falls_silent_is_missed_too() {
+/// A history that is named through a proxy, and in doubt under this fault, although nobody calls.
+async fn is_missed_under(fault: Fault) {
     let server = PostgresServer::shared().await;
     let proxy = Proxy::start(server.addr()).await;
     let url = server.create_database().await;
@@ -36,10 +23,20 @@ async fn a_server_that_falls_silent_is_missed_too() {
     let ledger = connect(&through, patient());
     let mut history = ledger.history();
     told(&mut history, History::Timeline(1)).await;
-    proxy.set(Fault::Blackhole);
+    proxy.set(fault);
     told(&mut history, History::Doubted).await;
     proxy.set(Fault::None);
     told(&mut history, History::Timeline(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_lost_is_missed_without_a_call() {
+    is_missed_under(Fault::Refuse).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_falls_silent_is_missed_too() {
+    is_missed_under(Fault::Blackhole).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

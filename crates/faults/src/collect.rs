@@ -1,6 +1,6 @@
 //! Gathers what a run leaves behind, and lets its processes end as they should.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -10,15 +10,17 @@ use crate::evidence::{Call, Counters, Evidence, Key, Source};
 use crate::provider::Provider;
 use crate::rows;
 use crate::scene::{Role, Running, Scene};
-use crate::settings::{CANARY, SECRET, TARGET_SECRET};
+use crate::settings::{CANARY, SECRETS, TARGET_SECRET};
 
 /// Everything but what the run itself knows.
 pub(crate) async fn evidence(scene: &Scene, provider: &Provider) -> Evidence {
     let counters = counters(scene, provider).await;
     let (events, sends, mut findings) = provider.journal();
     let mut session = scene.slot.session(&scene.database).await;
-    let rows = rows::events(&mut session).await;
-    let attempts = rows::attempts(&mut session).await;
+    let (rows, attempts) = (
+        rows::events(&mut session).await,
+        rows::attempts(&mut session).await,
+    );
     for error in [rows.as_ref().err(), attempts.as_ref().err()]
         .into_iter()
         .flatten()
@@ -37,8 +39,16 @@ pub(crate) async fn evidence(scene: &Scene, provider: &Provider) -> Evidence {
         ));
     }
     findings.extend(endings(scene).await);
-    let everybody = || scene.places.iter().flat_map(|place| place.all());
-    findings.extend(everybody().flat_map(|running| log_findings(&running.name, &running.process.lines())));
+    let mut unsettled = BTreeSet::new();
+    for running in scene.places.iter().flat_map(|place| place.all()) {
+        let lines = running.process.lines();
+        findings.extend(log_findings(&running.name, &lines));
+        unsettled.extend(
+            self::unsettled(&lines)
+                .into_iter()
+                .map(|key| (running.name.clone(), key)),
+        );
+    }
     Evidence {
         missed: scene.missed(),
         disturbances: scene.disturbances(),
@@ -49,6 +59,7 @@ pub(crate) async fn evidence(scene: &Scene, provider: &Provider) -> Evidence {
         attempts: attempts.unwrap_or_default(),
         counters,
         findings,
+        unsettled,
         ..Evidence::default()
     }
 }
@@ -96,7 +107,8 @@ async fn endings(scene: &Scene) -> Vec<String> {
 fn log_findings(process: &str, lines: &[String]) -> Vec<String> {
     let unwanted = [
         ("panicked", "a panic"),
-        (SECRET, "the provider's secret"),
+        (SECRETS[0], "a provider's secret"),
+        (SECRETS[1], "a provider's secret"),
         (TARGET_SECRET, "the target's secret"),
         (CANARY, "a body"),
     ];
@@ -107,13 +119,36 @@ fn log_findings(process: &str, lines: &[String]) -> Vec<String> {
     unwanted.into_iter().filter_map(finding).collect()
 }
 
+/// Events of which a log says that the ledger did not take their note in time.
+fn unsettled(lines: &[String]) -> Vec<Key> {
+    const SAID: [&str; 4] = [
+        "could not be settled",
+        "outlived its lease",
+        "was taken over while it was delivered",
+        "the ledger cannot be told yet",
+    ];
+    let said = lines
+        .iter()
+        .filter(|line| SAID.iter().any(|said| line.contains(said)));
+    let key = |line: &String| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        key(line["event.key"].as_str()?)
+    };
+    said.filter_map(key).collect()
+}
+
+/// As `stripe:evt_1`.
+fn key(text: &str) -> Option<Key> {
+    let (source, id) = text.split_once(':')?;
+    Some(Key {
+        source: Source::named(source)?,
+        id: id.to_owned(),
+    })
+}
+
 fn call(scene: &Scene, request: &Request) -> Option<Call> {
-    let (source, id) = request.id()?.split_once(':')?;
     Some(Call {
-        key: Key {
-            source: Source::named(source)?,
-            id: id.to_owned(),
-        },
+        key: key(request.id()?)?,
         attempt: request.header("hookgate-attempt")?.parse().ok()?,
         caller: request.path.trim_start_matches('/').to_owned(),
         began: scene.at(request.began_at),
@@ -134,11 +169,21 @@ mod tests {
     }
 
     #[test]
+    fn an_event_that_could_not_be_settled_is_read_from_the_log() {
+        let line = r#"{"level":"WARN","message":"stripe:evt_1 could not be settled; its lease will end","event.key":"stripe:evt_1"}"#;
+        let other = r#"{"level":"WARN","message":"stripe:evt_2 try 1 of 50","event.key":"stripe:evt_2"}"#;
+        let [key] = &unsettled(&[other.to_owned(), line.to_owned()])[..] else {
+            panic!("one line says so");
+        };
+        assert_eq!(key.to_string(), "stripe:evt_1");
+    }
+
+    #[test]
     fn a_log_with_a_panic_a_secret_or_a_body_is_a_finding() {
         let found = |line: &str| log_findings("receive-0.0", &[line.to_owned()]).len();
         assert_eq!(found("all is well"), 0);
         assert_eq!(found("thread 'main' panicked at src/lib.rs"), 1);
-        assert_eq!(found(&format!("the key is {SECRET}")), 1);
+        assert_eq!(found(&format!("the key is {}", SECRETS[1])), 1);
         assert_eq!(
             found(&format!("the body is {CANARY}, the key {TARGET_SECRET}")),
             2

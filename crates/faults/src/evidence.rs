@@ -4,7 +4,7 @@
 //!
 //! Moments are times since the run began, by the one monotonic clock of the suite.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -219,9 +219,18 @@ pub(crate) struct Evidence {
     pub(crate) findings: Vec<String>,
     /// What had not come to rest when patience ended.
     pub(crate) unfinished: Vec<String>,
+    /// Which process said in its log of which event that the ledger did not take its note in time.
+    pub(crate) unsettled: BTreeSet<(String, Key)>,
+    /// Whether the machine may be too busy to keep a lease of a second, so that what logs say is an excuse.
+    pub(crate) tolerant: bool,
 }
 
 impl Evidence {
+    /// Whether a call's process says that it could not settle it, on a machine that may be too busy.
+    pub(crate) fn was_too_busy(&self, call: &Call) -> bool {
+        self.tolerant && self.unsettled.contains(&(call.caller.clone(), call.key.clone()))
+    }
+
     /// Whether this process suffered this harm at some time between these two.
     pub(crate) fn suffered(&self, process: &str, harm: Harm, from: Duration, until: Duration) -> bool {
         let meets = |disturbance: &Disturbance| {

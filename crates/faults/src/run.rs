@@ -34,6 +34,8 @@ pub(crate) struct Pace {
     pub(crate) afterwards: Duration,
     /// How long everything may take to come to rest.
     pub(crate) drain_max: Duration,
+    /// Whether the machine may be busy with something else.
+    pub(crate) tolerant: bool,
 }
 
 /// Load before the fault.
@@ -92,6 +94,7 @@ impl Run {
             unfinished,
             echoes,
             calls_before_echoes,
+            tolerant: pace.tolerant,
             ..evidence
         };
         (evidence, scene)
@@ -136,5 +139,6 @@ async fn echo(scene: &Scene, provider: &Provider, seed: u64) -> Vec<Send> {
         chosen.insert(others[draw.below(others.len())].clone());
     }
     let copies = chosen.iter().take(4 * ECHOES).enumerate();
-    join_all(copies.map(|(number, key)| provider.echo(key, number % scene.replicas().len()))).await
+    let echoes = copies.map(|(number, key)| provider.echo(key, number % scene.replicas().len()));
+    join_all(echoes).await.concat()
 }

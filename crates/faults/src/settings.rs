@@ -21,14 +21,17 @@ pub(crate) const LEDGER_LIMIT: Duration = Duration::from_secs(2);
 /// The default of `HOOKGATE_REDIS_TIMEOUT`.
 pub(crate) const REDIS_LIMIT: Duration = Duration::from_millis(100);
 
-/// Longest wait for the target.
-pub(crate) const HANDLER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest wait for the target: shorter than the lease.
+pub(crate) const HANDLER_TIMEOUT: Duration = Duration::from_millis(900);
 
 /// What the provider waits for an answer.
 pub(crate) const PROVIDER_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The provider's key for both sources.
-pub(crate) const SECRET: &str = "whsec_ZmF1bHRzLW9ubHktZmF1bHRzLW9ubHktZmF1bHRzLW9u";
+/// The provider's keys for the two sources.
+pub(crate) const SECRETS: [&str; 2] = [
+    "whsec_ZmF1bHRzLW9ubHktZmF1bHRzLW9ubHktZmF1bHRzLW9u",
+    "c2hvcGlmeS1mYXVsdHMtb25seS1zaG9waWZ5LWZhdWx0cw",
+];
 
 /// The key of our own signature before the target.
 pub(crate) const TARGET_SECRET: &str = "whsec_dGFyZ2V0LW9ubHktdGFyZ2V0LW9ubHktdGFyZ2V0LW9u";
@@ -51,8 +54,8 @@ pub(crate) fn environment() -> Vec<(&'static str, String)> {
     vec![
         ("HOOKGATE_LISTEN", "127.0.0.1:0".to_owned()),
         ("HOOKGATE_ADMIN_LISTEN", "127.0.0.1:0".to_owned()),
-        ("STRIPE_WEBHOOK_SECRET", SECRET.to_owned()),
-        ("SHOPIFY_WEBHOOK_SECRET", SECRET.to_owned()),
+        ("STRIPE_WEBHOOK_SECRET", SECRETS[0].to_owned()),
+        ("SHOPIFY_WEBHOOK_SECRET", SECRETS[1].to_owned()),
         ("HOOKGATE_TARGET_SECRET", TARGET_SECRET.to_owned()),
         ("HOOKGATE_REDIS_TIMEOUT", time(REDIS_LIMIT)),
         ("HOOKGATE_LEDGER_TIMEOUT", time(LEDGER_LIMIT)),

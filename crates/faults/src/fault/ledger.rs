@@ -7,7 +7,7 @@ use hookgate_harness::{Fault as Wire, Then, Trap};
 use sqlx::{Executor as _, PgConnection};
 
 use super::Strike;
-use crate::evidence::{Harm, Source};
+use crate::evidence::{Harm, Key, Source};
 
 pub(super) async fn restarted(strike: &mut Strike) {
     gone_for(strike, Duration::ZERO).await;
@@ -135,12 +135,10 @@ pub(super) async fn commit_reply_lost(strike: &mut Strike) {
     for nth in [1, 2, 1, 2] {
         let number = strike.replica();
         let place = &scene.replicas()[number];
-        let bait = strike
-            .provider
-            .bait(if nth == 1 { Source::Inbox } else { Source::Forward });
+        let source = if nth == 1 { Source::Inbox } else { Source::Forward };
         let from = scene.now();
-        let held = [place.ledger.trap(Trap::reply_to(bait.id.as_bytes()).nth(nth))];
-        strike.catch(&bait, number, &held).await;
+        let set = |bait: &Key| vec![place.ledger.trap(Trap::reply_to(bait.id.as_bytes()).nth(nth))];
+        let _held = strike.catch(&[source], number, set).await;
         if strike.draw.one_of(&[Then::Reset, Then::Silence]) == Then::Reset {
             place.ledger.set(Wire::Refuse);
             strike.last(Duration::from_millis(20)).await;

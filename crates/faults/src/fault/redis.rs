@@ -42,9 +42,9 @@ pub(super) async fn gone_for(strike: &Strike, time: Duration) {
 }
 
 pub(super) async fn out_of_memory(strike: &mut Strike) {
-    let refuse = [
-        ["CONFIG", "SET", "maxmemory-policy", "noeviction"],
-        ["CONFIG", "SET", "maxmemory", "1"],
+    let refuse: [&[&str]; 2] = [
+        &["CONFIG", "SET", "maxmemory-policy", "noeviction"],
+        &["CONFIG", "SET", "maxmemory", "1"],
     ];
     broken_by(strike, &refuse, &["CONFIG", "SET", "maxmemory", "0"]).await;
 }
@@ -79,42 +79,40 @@ pub(super) async fn evicting(strike: &mut Strike) {
 pub(super) async fn read_only(strike: &mut Strike) {
     broken_by(
         strike,
-        &[["REPLICAOF", "127.0.0.1", "1", ""]],
+        &[&["REPLICAOF", "127.0.0.1", "1"]],
         &["REPLICAOF", "NO", "ONE"],
     )
     .await;
 }
 
 pub(super) async fn wrong_acl(strike: &mut Strike) {
-    broken_by(
-        strike,
-        &[
-            ["ACL", "SETUSER", "default", "-@write"],
-            ["ACL", "SETUSER", "default", "-@scripting"],
-        ],
-        &["ACL", "SETUSER", "default", "+@all"],
-    )
-    .await;
+    let forbid: [&[&str]; 2] = [
+        &["ACL", "SETUSER", "default", "-@write"],
+        &["ACL", "SETUSER", "default", "-@scripting"],
+    ];
+    broken_by(strike, &forbid, &["ACL", "SETUSER", "default", "+@all"]).await;
 }
 
+/// Connections that are open keep their rights, so they are closed.
 pub(super) async fn no_auth(strike: &mut Strike) {
+    const PASSWORD: &str = "unknown-to-all";
+    let lock: [&[&str]; 2] = [
+        &["CONFIG", "SET", "requirepass", PASSWORD],
+        &["-a", PASSWORD, "CLIENT", "KILL", "TYPE", "normal"],
+    ];
     broken_by(
         strike,
-        &[
-            ["CONFIG", "SET", "requirepass", "unknown-to-all"],
-            ["CLIENT", "KILL", "TYPE", "normal"],
-        ],
-        &["-a", "unknown-to-all", "CONFIG", "SET", "requirepass", ""],
+        &lock,
+        &["-a", PASSWORD, "CONFIG", "SET", "requirepass", ""],
     )
     .await;
 }
 
-/// Broken by commands for a time. An empty word stands for none.
-async fn broken_by(strike: &mut Strike, harm: &[[&str; 4]], heal: &[&str]) {
+/// Broken by commands for a time, and healed by another one.
+async fn broken_by(strike: &mut Strike, harm: &[&[&str]], heal: &[&str]) {
     let (from, time) = (strike.scene.now(), strike.outage());
     for command in harm {
-        let words: Vec<_> = command.iter().copied().filter(|word| !word.is_empty()).collect();
-        strike.cli(&words).await;
+        strike.cli(command).await;
     }
     strike.last(time).await;
     strike.cli(heal).await;

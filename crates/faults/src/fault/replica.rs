@@ -7,8 +7,10 @@ use std::time::Duration;
 use hookgate_harness::Trap;
 
 use super::Strike;
-use crate::evidence::{Harm, Source};
+use crate::evidence::{Harm, Key, Source};
 use crate::scene::{Place, Scene};
+
+const BOTH: [Source; 2] = [Source::Inbox, Source::Forward];
 
 pub(super) async fn killed_before_claim(strike: &mut Strike) {
     killed_at_redis(strike, Trap::command).await;
@@ -22,9 +24,8 @@ pub(super) async fn killed_after_claim(strike: &mut Strike) {
 async fn killed_at_redis(strike: &mut Strike, trap: impl Fn(&[u8]) -> Trap) {
     let (scene, number) = (Arc::clone(&strike.scene), strike.replica());
     let place = &scene.replicas()[number];
-    let bait = strike.bait();
-    let held = [place.redis.trap(trap(bait.id.as_bytes()))];
-    strike.catch(&bait, number, &held).await;
+    let set = |bait: &Key| vec![place.redis.trap(trap(bait.id.as_bytes()))];
+    let _held = strike.catch(&BOTH, number, set).await;
     strike.kill_and_replace(place).await;
 }
 
@@ -32,20 +33,13 @@ async fn killed_at_redis(strike: &mut Strike, trap: impl Fn(&[u8]) -> Trap) {
 pub(super) async fn killed_in_handler(strike: &mut Strike) {
     let (scene, number) = (Arc::clone(&strike.scene), strike.replica());
     let place = &scene.replicas()[number];
-    let bait = strike.bait();
-    match bait.source {
+    match strike.draw.one_of(&BOTH) {
         Source::Inbox => {
-            let held = [place.ledger.trap(Trap::command(bait.id.as_bytes()))];
-            strike.catch(&bait, number, &held).await;
+            let set = |bait: &Key| vec![place.ledger.trap(Trap::command(bait.id.as_bytes()))];
+            let _held = strike.catch(&[Source::Inbox], number, set).await;
             strike.kill_and_replace(place).await;
         }
-        Source::Forward => {
-            let (_, gate) = strike.catch_at_target(&bait, number).await;
-            scene.kill(place).await;
-            scene.restore_target();
-            gate.open();
-            strike.kill_and_replace(place).await;
-        }
+        Source::Forward => strike.kill_at_target(Source::Forward, number).await,
     }
 }
 
@@ -53,13 +47,14 @@ pub(super) async fn killed_in_handler(strike: &mut Strike) {
 pub(super) async fn killed_after_commit(strike: &mut Strike) {
     let (scene, number) = (Arc::clone(&strike.scene), strike.replica());
     let place = &scene.replicas()[number];
-    let bait = strike.bait();
-    let nth = match bait.source {
-        Source::Inbox => 1,
-        Source::Forward => 2,
+    let set = |bait: &Key| {
+        let nth = match bait.source {
+            Source::Inbox => 1,
+            Source::Forward => 2,
+        };
+        vec![place.ledger.trap(Trap::reply_to(bait.id.as_bytes()).nth(nth))]
     };
-    let held = [place.ledger.trap(Trap::reply_to(bait.id.as_bytes()).nth(nth))];
-    strike.catch(&bait, number, &held).await;
+    let _held = strike.catch(&BOTH, number, set).await;
     strike.kill_and_replace(place).await;
 }
 

@@ -1,9 +1,9 @@
 //! A fault on its way: what it may touch, and the arms that all of them share.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::select_all;
 use hookgate_harness::{Answer, Fault as Wire, Gate, Trapped};
 use tokio::time::{sleep, timeout};
 
@@ -13,8 +13,11 @@ use crate::evidence::{Harm, Key, Source};
 use crate::provider::Provider;
 use crate::scene::{Place, Scene};
 
-/// How long a trap waits for its prey. Another fault of the same run may keep it away.
-const TRAP_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a trap waits for its bait. Another fault of the same run, or a busy machine, may keep it away.
+const TRAP_PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// How many baits are thrown.
+const BAITS_MAX: u32 = 5;
 
 /// What a fault has at hand.
 pub(crate) struct Strike {
@@ -82,12 +85,6 @@ impl Strike {
         self.draw.below(self.scene.replicas().len())
     }
 
-    /// An event to catch, of either source.
-    pub(super) fn bait(&mut self) -> Key {
-        let source = self.draw.one_of(&[Source::Inbox, Source::Forward]);
-        self.provider.bait(source)
-    }
-
     /// How a network is away.
     pub(super) fn silence_or_refusal(&mut self) -> Wire {
         match self.draw.percent(50) {
@@ -106,21 +103,37 @@ impl Strike {
         sleep(time).await;
     }
 
-    /// Throws a bait to a replica and waits until a trap holds it. Which one; `None` if none ever did.
-    pub(super) async fn catch(&self, bait: &Key, place: usize, traps: &[Trapped]) -> Option<usize> {
-        self.provider.throw(bait, place);
-        let any = futures_util::future::select_all(traps.iter().map(|trap| Box::pin(trap.struck())));
-        self.within(bait, async { any.await.1 }).await
+    /// Throws one bait after the other to a replica until a trap holds one. The traps, and which of them; without any
+    /// if none ever did, since another fault kept them all away.
+    pub(super) async fn catch(
+        &mut self,
+        sources: &[Source],
+        place: usize,
+        set: impl Fn(&Key) -> Vec<Trapped>,
+    ) -> (Vec<Trapped>, usize) {
+        for _ in 0..BAITS_MAX {
+            let bait = self.provider.bait(self.draw.one_of(sources));
+            let traps = set(&bait);
+            self.provider.throw(&bait, place);
+            let any = select_all(traps.iter().map(|trap| Box::pin(trap.struck())));
+            let sprung = timeout(TRAP_PATIENCE, any).await.map(|(_, which, _)| which);
+            if let Ok(which) = sprung {
+                return (traps, which);
+            }
+        }
+        self.scene.miss("nothing was caught");
+        (Vec::new(), 0)
     }
 
-    /// Holds every request at the target, and waits until the bait is there. Who called, if it came; the gate lets
+    /// Holds every request at the target, and waits until a bait is there. The place that called; the gate lets
     /// them all go on.
-    pub(super) async fn catch_at_target(&self, bait: &Key, place: usize) -> (Option<String>, Gate) {
+    async fn catch_at_target(&self, source: Source, place: usize) -> (Option<usize>, Gate) {
         let gate = Gate::closed();
         self.scene.target.answer(Answer::Gate(gate.clone(), 200));
-        self.provider.throw(bait, place);
+        let bait = self.provider.bait(source);
+        self.provider.throw(&bait, place);
         let id = bait.to_string();
-        let caller = async {
+        let called = async {
             loop {
                 let requests = self.scene.target.requests_for(&id);
                 if let Some(request) = requests.last() {
@@ -129,15 +142,28 @@ impl Strike {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        (self.within(bait, caller).await, gate)
+        let caller = timeout(BAITS_MAX * TRAP_PATIENCE, called).await.ok();
+        let mut places = self.scene.places.iter();
+        let caller = places.position(|place| caller.as_ref() == Some(&place.present().name));
+        if caller.is_none() {
+            self.scene.miss("nothing came to the target");
+        }
+        (caller, gate)
     }
 
-    async fn within<T>(&self, bait: &Key, prey: impl Future<Output = T>) -> Option<T> {
-        let caught = timeout(TRAP_PATIENCE, prey).await.ok();
-        if caught.is_none() {
-            self.scene.miss(&format!("{bait} was not caught"));
+    /// Kills a process while the target works for it.
+    pub(super) async fn kill_at_target(&mut self, source: Source, place: usize) {
+        let scene = Arc::clone(&self.scene);
+        let (caller, gate) = self.catch_at_target(source, place).await;
+        let caller = caller.map(|number| &scene.places[number]);
+        if let Some(caller) = caller {
+            scene.kill(caller).await;
         }
-        caught
+        scene.restore_target();
+        gate.open();
+        if let Some(caller) = caller {
+            self.kill_and_replace(caller).await;
+        }
     }
 
     /// Kills whoever is in a place and, soon after, starts another one there, as an orchestrator would.

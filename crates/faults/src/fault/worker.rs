@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hookgate_harness::Trap;
 
 use super::Strike;
-use crate::evidence::Source;
+use crate::evidence::{Key, Source};
 
 /// A look names its sources and no event.
 pub(super) async fn killed_asking(strike: &mut Strike) {
@@ -29,31 +29,23 @@ pub(super) async fn killed_after_settling(strike: &mut Strike) {
 
 async fn killed_at_ledger(strike: &mut Strike, trap: impl Fn(&[u8]) -> Trap) {
     let (scene, number) = (Arc::clone(&strike.scene), strike.replica());
-    let bait = strike.provider.bait(Source::Inbox);
-    let traps: Vec<_> = scene
-        .workers()
-        .iter()
-        .map(|place| place.ledger.trap(trap(bait.id.as_bytes())))
-        .collect();
-    let sprung = strike.catch(&bait, number, &traps).await;
-    let place = &scene.workers()[sprung.unwrap_or_default()];
+    let set = |bait: &Key| {
+        let workers = scene.workers().iter();
+        workers
+            .map(|place| place.ledger.trap(trap(bait.id.as_bytes())))
+            .collect()
+    };
+    let (held, which) = strike.catch(&[Source::Inbox], number, set).await;
+    let place = &scene.workers()[which];
     scene.kill(place).await;
     // The other one may be held by its own trap.
-    drop(traps);
+    drop(held);
     strike.kill_and_replace(place).await;
 }
 
 pub(super) async fn killed_in_call(strike: &mut Strike) {
-    let (scene, number) = (Arc::clone(&strike.scene), strike.replica());
-    let bait = strike.provider.bait(Source::Inbox);
-    let (caller, gate) = strike.catch_at_target(&bait, number).await;
-    let mut workers = scene.workers().iter();
-    let place = workers.find(|place| Some(&place.present().name) == caller.as_ref());
-    let place = place.unwrap_or(&scene.workers()[0]);
-    scene.kill(place).await;
-    scene.restore_target();
-    gate.open();
-    strike.kill_and_replace(place).await;
+    let number = strike.replica();
+    strike.kill_at_target(Source::Inbox, number).await;
 }
 
 pub(super) async fn paused(strike: &mut Strike) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Breach, Stories};
 use crate::evidence::{Call, Evidence, Harm, Key};
+use crate::settings::HANDLER_TIMEOUT;
 
 /// Why a target was called again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,17 +24,21 @@ pub(crate) enum Reason {
     LedgerAway,
     /// There was no answer in time.
     TimedOut,
+    /// The machine was so busy that a lease of a second was over before the note was taken. Only where that is
+    /// to be expected.
+    Busy,
 }
 
 impl Reason {
     /// All of them, in the order of the report.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Refused,
         Self::Killed,
         Self::Stopped,
         Self::BrokenOff,
         Self::LedgerAway,
         Self::TimedOut,
+        Self::Busy,
     ];
 
     /// In one word.
@@ -45,6 +50,7 @@ impl Reason {
             Self::BrokenOff => "broken-off",
             Self::LedgerAway => "ledger-away",
             Self::TimedOut => "timed-out",
+            Self::Busy => "busy",
         }
     }
 }
@@ -96,17 +102,21 @@ fn reason(evidence: &Evidence, first: &Call, then: &Call) -> Option<Reason> {
         let from = first.began.saturating_sub(grace);
         evidence.suffered(&first.caller, harm, from, then.began)
     };
-    let told = run.map(|run| run.error.as_str()).unwrap_or_default();
+    let told = run.is_some_and(|run| run.error.contains("no answer within"));
+    let waited = first.ended.map(|ended| ended.saturating_sub(first.began));
+    let timed_out = told || waited.is_some_and(|waited| waited >= HANDLER_TIMEOUT);
     if suffered(Harm::Killed, Duration::ZERO) {
         Some(Reason::Killed)
     } else if suffered(Harm::Stopped, Duration::ZERO) {
         Some(Reason::Stopped)
     } else if suffered(Harm::Terminated, Duration::ZERO) {
         Some(Reason::BrokenOff)
-    } else if told.contains("no answer within") {
+    } else if timed_out {
         Some(Reason::TimedOut)
     } else if suffered(Harm::LedgerAway, BELIEVED_AWAY) {
         Some(Reason::LedgerAway)
+    } else if evidence.was_too_busy(first) {
+        Some(Reason::Busy)
     } else {
         None
     }
@@ -152,7 +162,7 @@ fn overlapping(evidence: &Evidence, calls: &[&Call]) -> Vec<Breach> {
     let excused = |one: &Call, other: &Call| {
         matches!(
             reason(evidence, one, other),
-            Some(Reason::Stopped | Reason::TimedOut | Reason::LedgerAway)
+            Some(Reason::Stopped | Reason::TimedOut | Reason::LedgerAway | Reason::Busy)
         )
     };
     pairs

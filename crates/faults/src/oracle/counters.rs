@@ -7,6 +7,8 @@ use crate::fault::Fault;
 
 const AGREE: &str = "counters and answers agree";
 
+const DECIDERS: [&str; 3] = ["claim", "ledger", "content"];
+
 const OUTCOMES: [&str; 6] = [
     "accepted",
     "duplicate",
@@ -30,59 +32,51 @@ pub(super) fn breaches(evidence: &Evidence) -> Vec<Breach> {
 /// Each outcome was counted at least as often as it was heard, and all of them together at most as often as the
 /// process was asked: an answer that got lost was counted, too.
 fn disagreement(evidence: &Evidence, counters: &Counters, source: Source) -> Vec<Breach> {
-    let sends = || {
-        let all = evidence.sends.iter().chain(&evidence.echoes);
-        all.filter(|send| send.process == counters.process && send.key.source == source)
-    };
-    let name = source.name();
-    let counted = |outcome: &str| {
-        counters.of(&format!(
-            "hookgate_deliveries_total{{outcome=\"{outcome}\",source=\"{name}\"}}"
-        ))
-    };
-    let heard = |outcome: &str| {
-        sends()
+    let (process, name) = (&counters.process, source.name());
+    let all = evidence.sends.iter().chain(&evidence.echoes);
+    let sends: Vec<_> = all
+        .filter(|send| send.process == *process && send.key.source == source)
+        .collect();
+    let heard = |outcome| {
+        sends
+            .iter()
             .filter(|send| self::outcome(send) == Some(outcome))
             .count() as f64
     };
-    let unheard = sends().filter(|send| send.reply == Reply::Nothing).count() as f64;
+    let counted = |outcome| counters.of(&series("deliveries_total", "outcome", outcome, source));
+    let unheard = sends.iter().filter(|send| send.reply == Reply::Nothing).count() as f64;
     let mut breaches = Vec::new();
     for outcome in OUTCOMES {
-        if counted(outcome) < heard(outcome) {
-            let (counted, heard) = (counted(outcome), heard(outcome));
-            let what = format!(
-                "{} {name} {outcome}: {counted} counted, {heard} heard",
-                counters.process
-            );
+        let (counted, heard) = (counted(outcome), heard(outcome));
+        if counted < heard {
+            let what = format!("{process} {name} {outcome}: {counted} counted, {heard} heard");
             breaches.push(Breach::new(AGREE, what));
         }
     }
-    let sum = |of: &dyn Fn(&str) -> f64| OUTCOMES.into_iter().map(of).sum::<f64>();
-    let (all_counted, all_heard) = (sum(&counted), sum(&heard));
+    let (all_counted, all_heard) = (
+        OUTCOMES.map(counted).iter().sum::<f64>(),
+        OUTCOMES.map(heard).iter().sum::<f64>(),
+    );
     if all_counted > all_heard + unheard {
-        let what = format!(
-            "{} {name}: {all_counted} counted, {all_heard} heard, {unheard} unheard",
-            counters.process
-        );
+        let what = format!("{process} {name}: {all_counted} counted, {all_heard} heard, {unheard} unheard");
         breaches.push(Breach::new(AGREE, what));
     }
-    let skipped: f64 = ["claim", "ledger", "content"]
-        .map(|by| {
-            counters.of(&format!(
-                "hookgate_duplicates_skipped_total{{decided_by=\"{by}\",source=\"{name}\"}}"
-            ))
-        })
-        .iter()
-        .sum();
-    if skipped != counted("duplicate") {
-        let what = format!(
-            "{} {name}: {} duplicates, {skipped} skipped",
-            counters.process,
-            counted("duplicate")
-        );
+    let skipped =
+        DECIDERS.map(|by| counters.of(&series("duplicates_skipped_total", "decided_by", by, source)));
+    let (skipped, duplicates) = (skipped.iter().sum::<f64>(), counted("duplicate"));
+    if skipped != duplicates {
+        let what = format!("{process} {name}: {duplicates} duplicates, {skipped} skipped");
         breaches.push(Breach::new(AGREE, what));
     }
     breaches
+}
+
+/// The name of a series with its labels, which are in alphabetical order.
+fn series(metric: &str, label: &str, value: &str, source: Source) -> String {
+    format!(
+        "hookgate_{metric}{{{label}=\"{value}\",source=\"{}\"}}",
+        source.name()
+    )
 }
 
 /// The contract's word for an answer.
@@ -107,48 +101,34 @@ fn presence(evidence: &Evidence) -> Vec<Breach> {
     let [fault] = evidence.faults[..] else {
         return Vec::new();
     };
-    let sum = |series: &str| {
-        evidence
-            .counters
-            .iter()
-            .map(|counters| counters.of(series))
-            .sum::<f64>()
+    let answered = |status: u16| {
+        let mut sends = evidence.sends.iter();
+        sends.any(|send| send.reply.status() == Some(status))
     };
-    let fallbacks: f64 = [Source::Inbox, Source::Forward]
-        .map(|source| {
-            sum(&format!(
+    let missing = if fault.must_fall_back() && fallbacks(evidence) == 0.0 {
+        "no replica decided without Redis"
+    } else if must_be_unavailable(fault) && !answered(503) {
+        "no event was answered 503"
+    } else if fault == Fault::ReplicaClockAhead && !answered(400) {
+        "no stale signature was refused"
+    } else {
+        return Vec::new();
+    };
+    vec![Breach::new("the fault leaves its traces", missing)]
+}
+
+/// How often a replica decided without Redis.
+fn fallbacks(evidence: &Evidence) -> f64 {
+    let of = |counters: &Counters| {
+        let of_source = |source: Source| {
+            counters.of(&format!(
                 "hookgate_claim_fallbacks_total{{source=\"{}\"}}",
                 source.name()
             ))
-        })
-        .iter()
-        .sum();
-    let answered = |status: u16| {
-        evidence
-            .sends
-            .iter()
-            .any(|send| send.reply.status() == Some(status))
+        };
+        of_source(Source::Inbox) + of_source(Source::Forward)
     };
-    let mut breaches = Vec::new();
-    for (holds, what) in [
-        (
-            !fault.must_fall_back() || fallbacks > 0.0,
-            "no replica decided without Redis",
-        ),
-        (
-            !must_be_unavailable(fault) || answered(503),
-            "no event was answered 503",
-        ),
-        (
-            fault != Fault::ReplicaClockAhead || answered(400),
-            "no stale signature was refused",
-        ),
-    ] {
-        if !holds {
-            breaches.push(Breach::new("the fault leaves its traces", what));
-        }
-    }
-    breaches
+    evidence.counters.iter().map(of).sum()
 }
 
 fn must_be_unavailable(fault: Fault) -> bool {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(crate) use calls::Reason;
 pub(crate) use figures::Figures;
 
-use crate::evidence::{Call, Evidence, Key};
+use crate::evidence::{Call, Evidence, Key, Reply};
 
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,19 +82,10 @@ fn aftermath(evidence: &Evidence) -> Vec<Breach> {
     for left in &evidence.unfinished {
         breach("everything comes to rest", left);
     }
-    for echo in &evidence.echoes {
-        if !matches!(
-            &echo.reply,
-            crate::evidence::Reply::Answer {
-                status: 200,
-                duplicate: Some(true),
-                ..
-            }
-        ) {
-            let what = format!(
-                "a copy of {} to {} heard {:?}",
-                echo.key, echo.process, echo.reply
-            );
+    for (key, replies) in echoes(evidence) {
+        let told = replies.iter().any(|reply| is_duplicate(reply));
+        if !told || !replies.iter().all(|reply| may_come_first(reply)) {
+            let what = format!("copies of {key} heard {replies:?}");
             breach("a copy of what is done is a duplicate", &what);
         }
     }
@@ -111,6 +102,31 @@ fn aftermath(evidence: &Evidence) -> Vec<Breach> {
         }
     }
     breaches
+}
+
+/// What the copies of each event heard.
+fn echoes(evidence: &Evidence) -> BTreeMap<&Key, Vec<&Reply>> {
+    let mut echoes = BTreeMap::<_, Vec<_>>::new();
+    for echo in &evidence.echoes {
+        echoes.entry(&echo.key).or_default().push(&echo.reply);
+    }
+    echoes
+}
+
+fn is_duplicate(reply: &Reply) -> bool {
+    matches!(
+        reply,
+        Reply::Answer {
+            status: 200,
+            duplicate: Some(true),
+            ..
+        }
+    )
+}
+
+/// A replica may still believe that the ledger is away.
+fn may_come_first(reply: &Reply) -> bool {
+    is_duplicate(reply) || reply.status().is_none_or(|status| status == 503)
 }
 
 #[cfg(test)]

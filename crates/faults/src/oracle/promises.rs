@@ -65,9 +65,9 @@ pub(super) fn is_unrecorded(evidence: &Evidence, key: &Key) -> bool {
     let failed = evidence.rows.get(key).is_some_and(|row| row.state == "failed");
     let excused = |call: &Call| {
         let until = call.began + UNRECORDED_MAX;
-        [Harm::LedgerAway, Harm::Stopped]
-            .into_iter()
-            .any(|harm| evidence.suffered(&call.caller, harm, call.began, until))
+        let mut harms = [Harm::LedgerAway, Harm::Stopped].into_iter();
+        harms.any(|harm| evidence.suffered(&call.caller, harm, call.began, until))
+            || evidence.was_too_busy(call)
     };
     let mut calls = evidence
         .calls

@@ -337,6 +337,12 @@ fn a_fault_that_left_no_traces_is_a_breach() {
 
 #[test]
 fn copies_of_what_is_done_must_be_duplicates_and_call_nobody() {
+    let late = broken(|evidence| evidence.echoes.push(send(&inbox(), 503, None, 5_000)));
+    assert_eq!(
+        late,
+        ["counters and answers agree"],
+        "it may hear of it a moment later, if that is counted"
+    );
     for reply in [Reply::Nothing, send(&inbox(), 409, None, 0).reply] {
         let rules = broken(|evidence| evidence.echoes[0].reply = reply.clone());
         assert!(

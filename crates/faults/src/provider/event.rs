@@ -6,7 +6,7 @@ use hookgate_signature::{Keys, Tolerance};
 use hookgate_webhook::Provider;
 
 use crate::evidence::{Key, Source};
-use crate::settings::{CANARY, SECRET};
+use crate::settings::{CANARY, SECRETS};
 
 /// The headers and the body of one try.
 pub(crate) struct Delivery {
@@ -19,9 +19,10 @@ pub(crate) struct Delivery {
 /// Signs an event at this moment.
 pub(crate) fn deliver(key: &Key) -> Delivery {
     let id = &key.id;
-    let (provider, body, own) = match key.source {
+    let (provider, secret, body, own) = match key.source {
         Source::Inbox => (
             Provider::Stripe,
+            SECRETS[0],
             format!(
                 r#"{{"id":"{id}","type":"invoice.paid","created":1790000000,"livemode":true,"data":{{"object":{{"id":"in_1","note":"{CANARY}"}}}}}}"#
             ),
@@ -29,6 +30,7 @@ pub(crate) fn deliver(key: &Key) -> Delivery {
         ),
         Source::Forward => (
             Provider::Shopify,
+            SECRETS[1],
             format!(r#"{{"id":1,"name":"{id}","note":"{CANARY}"}}"#),
             vec![
                 ("X-Shopify-Webhook-Id", id.clone()),
@@ -36,7 +38,7 @@ pub(crate) fn deliver(key: &Key) -> Delivery {
             ],
         ),
     };
-    let keys = Keys::new(provider.knowledge().scheme, &[SECRET.into()], Tolerance::Off);
+    let keys = Keys::new(provider.knowledge().scheme, &[secret.into()], Tolerance::Off);
     let keys = keys.expect("the secret fits the scheme");
     let mut headers = keys.sign(id, unix_us() / 1_000_000, body.as_bytes());
     headers.extend(own);

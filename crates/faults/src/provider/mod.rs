@@ -23,6 +23,9 @@ const RESEND_FIRST: Duration = Duration::from_millis(100);
 /// Longest pause.
 const RESEND_MAX: Duration = Duration::from_millis(800);
 
+/// How often a copy is sent at most. The ledger may have to be found again after its fault.
+const ECHOES_MAX: usize = 10;
+
 /// So many events in a hundred come twice at once, at two replicas.
 const TWINS_PERCENT: u32 = 10;
 
@@ -104,11 +107,18 @@ impl Provider {
         timeout(patience, content).await.is_ok()
     }
 
-    /// One more copy of an event to a replica, outside the book.
-    pub(crate) async fn echo(&self, key: &Key, place: usize) -> Send {
-        self.shared
-            .exchange(key, &self.shared.scene.replicas()[place].present())
-            .await
+    /// One more copy of an event to a replica, outside the book, and again until it is answered 200.
+    pub(crate) async fn echo(&self, key: &Key, place: usize) -> Vec<Send> {
+        let mut sends = Vec::new();
+        for _ in 0..ECHOES_MAX {
+            let running = self.shared.scene.replicas()[place].present();
+            sends.push(self.shared.exchange(key, &running).await);
+            if sends.last().is_some_and(|send| send.reply.status() == Some(200)) {
+                break;
+            }
+            sleep(RESEND_MAX).await;
+        }
+        sends
     }
 
     /// All events and deliveries so far, and what probes said that they must not say.

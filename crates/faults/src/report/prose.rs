@@ -62,6 +62,7 @@ pub(super) fn of_reason(reason: Reason) -> &'static str {
             "the target had been called, and the ledger could not be told how that ended before the lease was over"
         }
         Reason::TimedOut => "the target gave no answer within the handler timeout",
+        Reason::Busy => "the machine was too busy to write the outcome down within a lease of one second",
     }
 }
 

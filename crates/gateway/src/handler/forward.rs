@@ -44,7 +44,7 @@ impl Forward {
         let mut waited = false;
         loop {
             if (waited || !matches!(hold, Hold::Others))
-                && let Some(handled) = self.run_or_learn(event, hold, waited).await
+                && let Some(handled) = self.run_or_learn(event, hold, deadline).await
             {
                 return handled;
             }
@@ -64,9 +64,9 @@ impl Forward {
         }
     }
 
-    /// Runs the event if it is ours to run. `None`: somebody else runs it, or, unless this is the `last` time to
-    /// ask, the ledger was too busy to say.
-    async fn run_or_learn(&self, event: &NewEvent, hold: &mut Hold, last: bool) -> Option<Handled> {
+    /// Runs the event if it is ours to run. `None`: somebody else runs it, or the ledger was too busy to say and there
+    /// is time left to ask again.
+    async fn run_or_learn(&self, event: &NewEvent, hold: &mut Hold, deadline: Instant) -> Option<Handled> {
         let Some(ledger) = &self.stores.ledger else {
             return self.run_by_claim(event, hold).await;
         };
@@ -84,6 +84,8 @@ impl Forward {
             Ok(Begun::Settled { .. } | Begun::Running) => {}
             Err(error) => tracing::debug!(event.key = %event.key, %error, "{} was not begun", event.key),
         }
+        // One question may have taken all the time that there was to wait.
+        let last = Instant::now() >= deadline;
         Handled::not_begun(&begun, last, ledger.is_up())
     }
 
@@ -142,7 +144,8 @@ impl Forward {
                 tracing::warn!(event.key = %lease.key, "{} outlived its lease; the target may be called twice", lease.key);
             }
             Ok(_) => {}
-            Err(_) => {
+            Err(error) => {
+                tracing::warn!(event.key = %lease.key, %error, "{} was taken by its target, and the ledger cannot be told yet", lease.key);
                 if let Some(unfinished) = &self.unfinished {
                     unfinished.remember(lease.clone());
                 }

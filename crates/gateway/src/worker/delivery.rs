@@ -16,6 +16,10 @@ use crate::verdict::{Verdict, verdict};
 /// Pause before the ledger is told again how a delivery ended.
 const SETTLE_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
+/// How long it is told again, at least. An outage may outlast the lease, and the row is ours until somebody frees it:
+/// whoever gets it then delivers once more.
+const SETTLE_RETRY_MIN: Duration = Duration::from_secs(5 * 60);
+
 impl Worker {
     /// Delivers and settles one event.
     pub(super) async fn work(&self, job: &Job, place: Place) {
@@ -99,17 +103,17 @@ impl Worker {
         }
     }
 
-    /// Settles, if need be again and again while the lease lasts: what is not settled is delivered once more,
-    /// and a database that fails over takes a few seconds.
+    /// Settles, if need be again and again until it is done or the row is somebody else's: what is not settled is
+    /// delivered once more, and a database that fails over, or a lock that somebody holds, may take its time.
     async fn settle(&self, lease: &Lease, outcome: Outcome) -> Result<Settled, LedgerError> {
-        let until = Instant::now() + self.lease;
+        let until = Instant::now() + self.lease.max(SETTLE_RETRY_MIN);
         loop {
             let settled = self
                 .ledger
                 .settle(lease, outcome.clone(), Effects::default())
                 .await;
             match settled {
-                Err(LedgerError::Unavailable(_)) if Instant::now() < until => {
+                Err(LedgerError::Unavailable(_) | LedgerError::Locked(_)) if Instant::now() < until => {
                     tokio::time::sleep(SETTLE_RETRY_INTERVAL).await;
                 }
                 settled => return settled,

@@ -1,6 +1,8 @@
 //! What can fail beside the event itself: replies of Redis that get lost on the way, notes that cannot be
 //! written after the effect, answers that never arrive. None of it changes what happened to the event.
 
+use std::collections::BTreeSet;
+
 use hookgate_harness::{Answer, Fault, Gate, PostgresServer, Proxy, RedisServer, Then, Upstream};
 use hookgate_ledger::State;
 
@@ -258,4 +260,29 @@ async fn an_answer_lost_on_its_way_costs_the_provider_one_failure() {
         assert_eq!(target.count_for(&event.target_id()), 1, "{handler}");
         assert_eq!(replica.lines_of_level("ERROR"), Vec::<String>::new(), "{handler}");
     }
+}
+
+#[tokio::test]
+async fn a_settlement_outlasts_a_lock_that_is_held_for_longer_than_one_statement_waits() {
+    let (target, gate) = (Upstream::start().await, Gate::closed());
+    target.answer(Answer::Gate(gate.clone(), 200));
+    let deployment = Deployment::on(Stores::PostgresAlone).await.delivering_to(&target);
+    let replica = deployment.replica().await;
+    let event = provider::fresh();
+    assert!(replica.deliver(&event).await.is_ok(false));
+    target.wait_for(1).await;
+    let held = deployment.hold().await;
+    gate.open();
+    let mut waits = BTreeSet::new();
+    until("it has waited for the lock twice", async || {
+        let waiting = "SELECT query_start FROM pg_stat_activity WHERE datname = current_database()
+                       AND wait_event_type = 'Lock' AND query LIKE '%INSERT INTO webhook_attempts%'";
+        waits.extend(deployment.sql(waiting).await.lines().map(str::to_owned));
+        waits.len() >= 2
+    })
+    .await;
+    drop(held);
+    let entry = deployment.wait_for_state(&event, State::Done).await;
+    assert_eq!(entry.attempts, 1);
+    assert_eq!(target.count_for(&event.target_id()), 1, "it was called once");
 }

@@ -113,3 +113,25 @@ fn two_calls_at_one_time_are_a_breach_unless_the_first_could_not_know() {
     });
     assert_eq!(stopped, [""; 0]);
 }
+
+#[test]
+fn a_busy_machine_is_a_reason_where_it_is_to_be_expected_and_the_log_says_so() {
+    let busy = |tolerant: bool, logged: bool| {
+        broken(|evidence| {
+            called_again(
+                evidence,
+                &inbox(),
+                Some(200),
+                Some(attempt("lost", "the run did not end")),
+            );
+            evidence.tolerant = tolerant;
+            if logged {
+                evidence.unsettled.insert(("work-0.0".to_owned(), inbox()));
+            }
+        })
+    };
+    assert_eq!(busy(true, true), [""; 0]);
+    for (tolerant, logged) in [(true, false), (false, true)] {
+        assert_eq!(busy(tolerant, logged), ["every second call has a reason"]);
+    }
+}

@@ -104,7 +104,7 @@ pub(super) fn card(fault: Fault) -> Card {
         F::WorkerPaused => of(
             "worker-paused",
             V::Worker,
-            FEW,
+            MANY,
             "SIGSTOP, for longer than the lease, then SIGCONT",
         ),
         F::RedisPaused => of(
@@ -195,7 +195,7 @@ pub(super) fn card(fault: Fault) -> Card {
         F::LedgerPaused => of(
             "ledger-paused",
             V::Ledger,
-            FEW,
+            MANY,
             "SIGSTOP to all of Postgres, then SIGCONT: it hangs",
         ),
         F::LedgerRowLock => of(
@@ -208,7 +208,7 @@ pub(super) fn card(fault: Fault) -> Card {
             "ledger-disk-full",
             V::Ledger,
             FEW,
-            "every write is refused with Postgres's own error 53100",
+            "every write is refused with Postgres's error 53100, raised inside the server by a trigger",
         ),
         F::LedgerHalfOpen => of(
             "ledger-half-open",
@@ -219,13 +219,13 @@ pub(super) fn card(fault: Fault) -> Card {
         F::CommitReplyLost => of(
             "commit-reply-lost",
             V::Ledger,
-            FEW,
+            MANY,
             "an append or a finish is committed and its reply lost, by a reset or by silence",
         ),
         F::ReplicaCutOffFromLedger => of(
             "replica-cut-off-from-ledger",
             V::Ledger,
-            FEW,
+            MANY,
             "one replica cannot reach Postgres, the others can",
         ),
         F::BothDown => of(

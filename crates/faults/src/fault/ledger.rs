@@ -14,7 +14,7 @@ pub(super) async fn restarted(strike: &mut Strike) {
 }
 
 pub(super) async fn down(strike: &mut Strike) {
-    let time = strike.outage();
+    let time = strike.ledger_outage();
     gone_for(strike, time).await;
 }
 
@@ -28,7 +28,7 @@ pub(super) async fn gone_for(strike: &Strike, time: Duration) {
 }
 
 pub(super) async fn paused(strike: &mut Strike) {
-    let (from, time) = (strike.scene.now(), strike.outage());
+    let (from, time) = (strike.scene.now(), strike.ledger_outage());
     strike.scene.slot.postgres.lock().await.pause();
     strike.last(time).await;
     strike.scene.slot.postgres.lock().await.resume();
@@ -40,7 +40,7 @@ pub(super) async fn row_lock(strike: &mut Strike) {
     const HELD: &str = "
         INSERT INTO webhook_events (source, event_id, provider, path, state, next_attempt_at, delivery_id, body_sha256, headers, body)
         VALUES ($1, $2, $1, 'inbox', 'queued', now(), '\\x00', decode(repeat('00', 32), 'hex'), '[]', '')";
-    let (scene, time) = (Arc::clone(&strike.scene), strike.outage());
+    let (scene, time) = (Arc::clone(&strike.scene), strike.ledger_outage());
     let mut session = scene.slot.session(&scene.database).await;
     let from = scene.now();
     let baits = [Source::Inbox, Source::Forward].map(|source| strike.provider.bait(source));
@@ -84,7 +84,7 @@ pub(super) async fn disk_full(strike: &mut Strike) {
         "targets",
         "stats_minute",
     ];
-    let (scene, time) = (Arc::clone(&strike.scene), strike.outage());
+    let (scene, time) = (Arc::clone(&strike.scene), strike.ledger_outage());
     let mut session = scene.slot.session(&scene.database).await;
     let from = scene.now();
     let mut done = insist(&mut session, FULL).await;
@@ -155,7 +155,7 @@ pub(super) async fn commit_reply_lost(strike: &mut Strike) {
 pub(super) async fn cut_off(strike: &mut Strike) {
     let (scene, number) = (Arc::clone(&strike.scene), strike.replica());
     let place = &scene.replicas()[number];
-    let (from, time) = (scene.now(), strike.outage());
+    let (from, time) = (scene.now(), strike.ledger_outage());
     place.ledger.set(strike.silence_or_refusal());
     strike.last(time).await;
     place.ledger.set(Wire::None);

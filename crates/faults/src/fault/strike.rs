@@ -74,7 +74,7 @@ impl Strike {
             F::CommitReplyLost => ledger::commit_reply_lost(&mut self).await,
             F::ReplicaCutOffFromLedger => ledger::cut_off(&mut self).await,
             F::BothDown => {
-                let time = self.outage();
+                let time = self.ledger_outage();
                 tokio::join!(redis::gone_for(&self, time), ledger::gone_for(&self, time));
             }
         }
@@ -93,9 +93,14 @@ impl Strike {
         }
     }
 
-    /// How long a store is away: longer than the lease.
+    /// How long Redis is away: longer than the lease.
     pub(super) fn outage(&mut self) -> Duration {
         self.draw.ms(1_300..2_500)
+    }
+
+    /// How long the ledger is away: longer than an append is tried for, so that it cannot be ridden out.
+    pub(super) fn ledger_outage(&mut self) -> Duration {
+        self.draw.ms(2_300..3_300)
     }
 
     /// Lets a time pass in which the fault lasts.

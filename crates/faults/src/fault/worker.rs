@@ -8,9 +8,11 @@ use hookgate_harness::Trap;
 use super::Strike;
 use crate::evidence::{Key, Source};
 
-/// A look names its sources and no event.
+/// A look names its sources, as a list of texts on the wire: the type, two of them, counted from one. Settlements and
+/// heartbeats name one event.
 pub(super) async fn killed_asking(strike: &mut Strike) {
-    killed_at_ledger(strike, |_| Trap::command(Source::Inbox.name().as_bytes())).await;
+    const TWO_TEXTS: [u8; 12] = [0, 0, 0, 25, 0, 0, 0, 2, 0, 0, 0, 1];
+    killed_at_ledger(strike, |_| Trap::command(&TWO_TEXTS)).await;
 }
 
 /// The answer to a look holds the events.

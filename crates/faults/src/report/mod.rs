@@ -63,7 +63,7 @@ fn made_on(circumstances: &Circumstances) -> String {
         "| | |\n|---|---|\n\
          | when, and what | {}, commit `{commit}`, `--release` |\n\
          | machine | {cores} virtual cores ({}), {}, shared by everything: provider, proxies, gateways, stores, target |\n\
-         | stores | {}, {}, `fsync = on` |\n\
+         | stores | Redis {}, Postgres {} with `fsync = on` |\n\
          | a run | {} replicas (`receive`), {} workers (`work`), one `inbox` source with a timestamp in its signature, one \
          `forward` source with a ledger; {per_second} events a second, 10 of 100 sent to two replicas at once, 2 of 100 \
          calls answered 500 by the target |\n\
@@ -72,11 +72,8 @@ fn made_on(circumstances: &Circumstances) -> String {
         said_by("date", &["-u", "+%F"]),
         processor(),
         said_by("uname", &["-sr"]),
-        said_by("redis-server", &["--version"])
-            .split(" sha")
-            .next()
-            .unwrap_or_default(),
-        said_by("psql", &["--version"]),
+        version("redis-server", "v="),
+        version("psql", "(PostgreSQL) "),
         s::REPLICAS,
         s::WORKERS,
         time(s::LEASE),
@@ -85,6 +82,13 @@ fn made_on(circumstances: &Circumstances) -> String {
         time(s::REDIS_LIMIT),
         time(s::LEDGER_LIMIT),
     )
+}
+
+/// What follows these words in a program's account of itself.
+fn version(program: &str, after: &str) -> String {
+    let said = said_by(program, &["--version"]);
+    let version = said.split(after).nth(1).and_then(|rest| rest.split(' ').next());
+    version.unwrap_or("unknown").to_owned()
 }
 
 fn processor() -> String {

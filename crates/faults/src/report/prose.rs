@@ -12,23 +12,29 @@ Every figure below was counted in real runs of real processes, by a program that
 
 pub(super) fn run(total: &Total) -> String {
     format!(
-        "## What was run\n\n\
-         {} runs. In each of them a provider sends signed events at a steady rate through a balancer to three replicas, sends \
-         again, with growing pauses, whatever was not answered 200, and sends one event in ten to two replicas at the same \
-         moment. A fault strikes at a moment and a victim drawn from the run's seed, lasts longer than a lease, and is \
-         lifted. Killed processes are started again about a second later, as an orchestrator would. Then everything has to \
-         come to rest by itself, and copies of what is done are sent to every replica once more.\n\n\
-         After each run an oracle compares four independent accounts: what the provider heard, what the target's journal \
-         holds, what the rows in Postgres say, and what the surviving replicas counted. It has to find, among others:\n\n\
-         - for each event answered 200 one row, that it is done, and a call that the target answered 2xx (else *lost*);\n\
-         - at most one run of an event that is done, and at most one \"accepted\" (else *doubled*);\n\
-         - no 200 that came before the row was committed (`inbox`) or the target had taken the event (`forward`);\n\
-         - for each call after the first a reason that can be seen: what the target answered, or what was done to the very \
-         process that had called. What happened to another process, or to Redis, is never a reason;\n\
-         - no two calls of one event at one time, unless the first one's process was stopped or cut off beyond its lease;\n\
-         - counters that agree with the answers; liveness and readiness that were never denied; no panic, secret or body in \
-         any log; exit code 0 after SIGTERM;\n\
-         - that the fault really struck.",
+        "\
+## What was run
+
+{} runs. In each of them a provider sends signed events at a steady rate through a balancer to three replicas, sends again,
+with growing pauses, whatever was not answered 200, and sends one event in ten to two replicas at the same moment. A fault
+strikes at a moment and a victim drawn from the run's seed, lasts longer than a lease, and is lifted. Killed processes are
+started again about a second later, as an orchestrator would. Then everything has to come to rest by itself, and copies of
+what is done are sent to the replicas once more.
+
+After each run an oracle compares four independent accounts: what the provider heard, what the target's journal holds, what
+the rows in Postgres say, and what the surviving replicas counted. Among other things it demands
+
+- for each event answered 200 one row, that it is done, and a call that the target answered 2xx (else *lost*);
+- at most one run of an event that is done, and at most one \"accepted\" (else *doubled*);
+- no 200 that came before the row was committed (`inbox`) or the target had taken the event (`forward`);
+- for each call after the first a reason that can be seen: what the target answered, or what was done to the very process
+  that had called. What happened to another process, or to Redis, is never a reason;
+- no two calls of one event at one time, unless the first one's process was stopped or cut off beyond its lease;
+- counters that agree with the answers; liveness and readiness that are never denied; no panic, secret or body in any log;
+  exit code 0 after SIGTERM;
+- that the fault really struck.
+
+Its own tests show it a run for each thing that can be wrong.",
         total.runs
     )
 }
@@ -83,7 +89,7 @@ pub(super) const PROMISES: &str = "\
 pub(super) const REPEATING: &str = "\
 ## Repeating it
 
-    cargo xtask faults                                      # everything; a release build, about half an hour
+    cargo xtask faults                                      # everything; a release build, and a quarter of an hour
     cargo xtask faults --short                              # every fault once; also a part of `cargo xtask test`
     cargo xtask faults --fault redis-paused                 # one fault with all its seeds
     cargo xtask faults --fault redis-paused --seed 7        # one run

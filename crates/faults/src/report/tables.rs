@@ -139,6 +139,9 @@ pub(super) fn reasons(total: &Total) -> String {
             .get(&reason)
             .copied()
             .unwrap_or_default();
+        if reason == Reason::Busy && count == 0 {
+            continue;
+        }
         let _ = writeln!(
             text,
             "| {reason} | {count} | {} |",
@@ -152,14 +155,17 @@ pub(super) fn reasons(total: &Total) -> String {
 pub(super) fn beyond(total: &Total) -> String {
     let figures = &total.figures;
     format!(
-        "Of these calls, {} met a target that had taken the event before, and took it again: its process died, stood still \
-         or lost the ledger between the target's 2xx and the note of it. That is what \"at least once\" means, and what \
-         `Idempotency-Key` and `Hookgate-Attempt` are for.\n\n\
-         {} forwards were answered 200 because the target had taken them, while the ledger could not be told in time: \
-         their rows say `failed`. Nothing is lost by that; another copy from the provider would be forwarded once more.\n\n\
-         {} deliveries were in the hands of a process while it was stopped. Nobody can answer those; they are left out of \
-         the times above. {} deliveries got no answer at all: their process was killed, or gave none within the provider's \
-         patience of 5 s. All of them were sent again, as providers do.",
+        "\
+Of these calls, {} met a target that had taken the event before, and took it again: its process died, stood still or lost
+the ledger between the target's 2xx and the note of it. That is what \"at least once\" means, and what `Idempotency-Key`
+and `Hookgate-Attempt` are for.
+
+{} forwards were answered 200 because the target had taken them, while the ledger could not be told before somebody freed
+the row, which says `failed` now. Nothing is lost by that; another copy from the provider would be forwarded once more.
+
+{} deliveries were in the hands of a process while it was stopped. Nobody can answer those; they are left out of the times
+above. {} deliveries got no answer at all: their process was killed, or gave none within the provider's patience of 5 s.
+All of them were sent again, as providers do.",
         figures.taken_again, figures.unrecorded, figures.in_stopped_hands, figures.unanswered
     )
 }

@@ -164,7 +164,7 @@ pub fn append(row: &mut Option<Row>, delivery: DeliveryId, queue: Queue, now: i6
 }
 
 /// Begins a forward: writes the row as running, or takes over one that failed or whose owner let its lease end. A
-/// row that a worker runs is never taken.
+/// row that a worker runs is never taken. Whoever is told to run has a whole lease from now, also by a repetition.
 pub fn begin(row: &mut Option<Row>, delivery: DeliveryId, lease: i64, now: i64) -> Begun {
     let row = row.get_or_insert_with(|| Row {
         state: State::Failed,
@@ -177,7 +177,11 @@ pub fn begin(row: &mut Option<Row>, delivery: DeliveryId, lease: i64, now: i64) 
         }
         State::Running => match row.run() {
             // Ours from an earlier try; but a lease that has ended is nobody's, even if nobody has freed the row yet.
-            Some(run) if run.owner == delivery && !row.lease_ended(now) => Begun::Run(run),
+            // It is as long as a new one: who was told nothing about the first has used up none of it knowingly.
+            Some(run) if run.owner == delivery && !row.lease_ended(now) => {
+                let _ours = heartbeat(row, &run, lease, now);
+                Begun::Run(run)
+            }
             Some(_) | None => Begun::Running,
         },
         state @ (State::Queued

@@ -2,7 +2,7 @@
 //!
 //! Every promise is a statement about a situation, or about what one step did; none needs `eventually`, of which the
 //! checker knows only an approximation. That an event *will* take effect is asked as a question: if nothing else
-//! fails from here on, what comes of it? See [`crate::aftermath`].
+//! fails from here on, what comes of it? See `aftermath`.
 
 use hookgate_claim::Sight;
 use hookgate_claim::cell::{Attempt, Cell, Value};

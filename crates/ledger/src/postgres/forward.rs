@@ -5,8 +5,9 @@ use std::time::Duration;
 use hookgate_webhook::EventKey;
 use sqlx::PgConnection;
 
+use super::queue;
 use crate::rows::Met;
-use crate::{Begun, NewEvent, headers};
+use crate::{Begun, NewEvent, Settled, headers};
 
 /// Inserts the row as running, or takes over one that failed or whose owner let its lease end. A row that a
 /// worker runs is never taken. The lease counts from when the row is ours, not from when we began to wait.
@@ -54,12 +55,21 @@ pub(super) async fn adopt(conn: &mut PgConnection, key: &EventKey) -> sqlx::Resu
 /// Begins; the owner is the delivery itself, so that a repetition knows its own run.
 pub(super) async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Begun> {
     loop {
-        let met = match insert(conn, event, lease).await? {
-            Some(ours) => Some(ours),
-            None => look(conn, event).await?,
-        };
-        if let Some(begun) = met.map(|met| met.by(event)).transpose()?.flatten() {
+        if let Some(ours) = insert(conn, event, lease).await?
+            && let Some(begun) = ours.by(event)?
+        {
             return Ok(begun);
+        }
+        let met = look(conn, event).await?.map(|met| met.by(event)).transpose()?;
+        match met.flatten() {
+            // Ours from an earlier try, and from now on for a whole lease again.
+            Some(Begun::Run { lease: run, first }) => {
+                if queue::heartbeat(conn, &run, lease).await? == Settled::Committed {
+                    return Ok(Begun::Run { lease: run, first });
+                }
+            }
+            Some(begun) => return Ok(begun),
+            None => {}
         }
         // Freed or gone between the two statements: ask again. The caller's limit ends this.
         tokio::task::yield_now().await;

@@ -6,9 +6,10 @@ use hookgate_webhook::EventKey;
 use sqlx::{Connection, FromRow, SqliteConnection};
 
 use super::event::described;
+use super::queue;
 use crate::columns::milliseconds;
 use crate::rows::Met;
-use crate::{Begun, NewEvent};
+use crate::{Begun, NewEvent, Settled};
 
 /// Inserts the row as running, or takes over one that failed or whose owner let its lease end. A row that a
 /// worker runs is never taken.
@@ -61,12 +62,27 @@ pub(super) async fn begin(
     lease: Duration,
 ) -> sqlx::Result<Begun> {
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
-    let met = match insert(&mut tx, event, lease).await? {
-        Some(ours) => ours,
-        None => look(&mut tx, event).await?,
+    let begun = match insert(&mut tx, event, lease).await? {
+        Some(ours) => ours.by(event)?,
+        None => repeated(&mut tx, event, lease).await?,
     };
     tx.commit().await?;
-    met.by(event)?.ok_or(sqlx::Error::RowNotFound)
+    begun.ok_or(sqlx::Error::RowNotFound)
+}
+
+/// What the row says to one that could not have it. If it is ours from an earlier try, it is so for a whole lease again.
+async fn repeated(
+    conn: &mut SqliteConnection,
+    event: &NewEvent,
+    lease: Duration,
+) -> sqlx::Result<Option<Begun>> {
+    let begun = look(conn, event).await?.by(event)?;
+    if let Some(Begun::Run { lease: run, .. }) = &begun
+        && queue::heartbeat(conn, run, lease).await? != Settled::Committed
+    {
+        return Ok(Some(Begun::Running));
+    }
+    Ok(begun)
 }
 
 async fn insert(conn: &mut SqliteConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Option<Met>> {

@@ -63,7 +63,17 @@ async fn a_begin_repeated_with_its_own_delivery_runs_on(db: Database) {
     let delivery = event("evt_1");
     let first = ledger.begin(&delivery, LONG).await.unwrap();
     assert!(matches!(first, Begun::Run { .. }), "{first:?}");
-    assert_eq!(ledger.begin(&delivery, LONG).await.unwrap(), first);
+    let ends = async || {
+        db.value("SELECT lease_until FROM webhook_events WHERE event_id = 'evt_1'")
+            .await
+    };
+    let at_first = ends().await;
+    assert_eq!(ledger.begin(&delivery, LONG * 2).await.unwrap(), first);
+    assert_ne!(
+        ends().await,
+        at_first,
+        "it has a whole lease from the answer that it heard"
+    );
 }
 
 async fn of_many_begins_at_once_one_runs(db: Database) {

@@ -67,7 +67,7 @@ fn measure(c: &mut Criterion, runtime: &Runtime, stores: &str, settings: &[(&str
 async fn receiver(settings: &[(&str, String)]) -> (Arc<Receiver>, Arc<Source>) {
     let secret = (
         "STRIPE_WEBHOOK_SECRET",
-        Provider::Stripe.knowledge().dev_secret.to_owned(),
+        Provider::Stripe.knowledge().dev_secrets[0].to_owned(),
     );
     let settings: BTreeMap<String, String> = settings
         .iter()

@@ -113,7 +113,7 @@ fn config(database: &str, target: &str) -> Config {
         ("DATABASE_URL", database),
         ("REDIS_URL", "none"),
         ("HOOKGATE_TARGET_URL", target),
-        ("STRIPE_WEBHOOK_SECRET", knowledge.dev_secret),
+        ("STRIPE_WEBHOOK_SECRET", knowledge.dev_secrets[0]),
         ("HOOKGATE_LISTEN", "127.0.0.1:0"),
         ("HOOKGATE_ADMIN_LISTEN", "127.0.0.1:0"),
     ];

@@ -2,12 +2,11 @@
 //! size?
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use hookgate_benches::{NOW, Prepared};
-use hookgate_webhook::Provider;
+use hookgate_benches::{NOW, PROVIDERS, Prepared};
 
 fn read(c: &mut Criterion) {
     let mut group = c.benchmark_group("read");
-    for provider in Provider::ALL {
+    for provider in PROVIDERS {
         for kilobytes in [1, 16, 256] {
             let prepared = Prepared::new(provider, kilobytes << 10);
             let verified = prepared

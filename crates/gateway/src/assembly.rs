@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicUsize;
 
 use hookgate_claim::Terms;
 use hookgate_ledger::{OnFailure, TriesMax};
-use hookgate_signature::Keys;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -121,12 +120,13 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn source(&self, source: &SourceConfig) -> Result<Source, StartError> {
         let knowledge = source.provider.knowledge();
-        let keys = Keys::new(knowledge.scheme, &source.secrets, knowledge.tolerance).map_err(|problem| {
-            StartError::Secret {
+        let keys = source
+            .provider
+            .keys(&source.secrets, knowledge.tolerance)
+            .map_err(|problem| StartError::Secret {
                 source_name: source.name.to_string(),
                 problem,
-            }
-        })?;
+            })?;
         Ok(Source {
             name: source.name.clone(),
             provider: source.provider,

@@ -77,8 +77,10 @@ impl Receiver {
         source: &Arc<Source>,
         delivery: Delivery<'_>,
     ) -> Result<Vec<Received>, Refused> {
-        let verified = source.keys.verify(delivery, clock::unix_seconds())?;
-        let events = source.provider.read(&verified)?;
+        let verified = source
+            .provider
+            .verify(&source.keys, delivery, clock::unix_seconds())?;
+        let events = source.provider.read(&verified)?.events;
         let tasks = events.into_iter().map(|event| {
             self.count_dropped(source, &event);
             let event = new_event(source, &verified, event);

@@ -110,3 +110,20 @@ impl fmt::Debug for Delivery<'_> {
             .finish_non_exhaustive()
     }
 }
+
+/// A request that is about to be signed, as its sender sees it.
+#[derive(Clone, Copy)]
+pub struct Unsigned<'a> {
+    /// The message id, where the scheme signs one.
+    pub id: &'a str,
+    /// The sender's clock, unix seconds.
+    pub now: i64,
+    /// HTTP method.
+    pub method: &'a str,
+    /// The URL it goes to, as registered with the sender.
+    pub url: Option<&'a str>,
+    /// Its other headers; a scheme may sign some of them.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body.
+    pub body: &'a [u8],
+}

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::scheme::{Match, detached};
 use crate::secret::Secret;
-use crate::{Delivery, Headers, Refusal, Scheme};
+use crate::{Delivery, Encoding, Headers, Refusal, Scheme, Seal, Unsigned};
 
 /// How far a signed timestamp may lie from the receiver's clock. Exactly equal is accepted. Schemes that
 /// sign no timestamp have none to check.
@@ -18,20 +19,26 @@ pub enum Tolerance {
     Past(Duration),
     /// Too old and too far ahead are refused (Standard Webhooks).
     Both(Duration),
+    /// Not checked unless somebody sets a limit, then in both directions (Mercado Pago).
+    OnRequest,
 }
 
 impl Tolerance {
-    /// The same directions with another limit. `Off` stays off: it stands where nothing is signed.
+    /// The same directions with this limit. `Off` stays off: it stands where no time is signed.
     #[must_use]
     pub fn with_limit(self, limit: Duration) -> Self {
         match self {
             Self::Off => Self::Off,
             Self::Past(_) => Self::Past(limit),
-            Self::Both(_) => Self::Both(limit),
+            Self::Both(_) | Self::OnRequest => Self::Both(limit),
         }
     }
 
-    fn check(self, signed_at: i64, now: i64) -> Result<(), Refusal> {
+    /// Judges a signed time, both in unix seconds.
+    ///
+    /// # Errors
+    /// [`Refusal::StaleTimestamp`] or [`Refusal::FutureTimestamp`].
+    pub fn check(self, signed_at: i64, now: i64) -> Result<(), Refusal> {
         let age = Duration::from_secs(now.saturating_sub(signed_at).max(0).unsigned_abs());
         let ahead = Duration::from_secs(signed_at.saturating_sub(now).max(0).unsigned_abs());
         match self {
@@ -39,7 +46,7 @@ impl Tolerance {
                 Err(Refusal::StaleTimestamp { age, tolerance })
             }
             Self::Both(tolerance) if ahead > tolerance => Err(Refusal::FutureTimestamp { ahead, tolerance }),
-            Self::Off | Self::Past(_) | Self::Both(_) => Ok(()),
+            Self::Off | Self::OnRequest | Self::Past(_) | Self::Both(_) => Ok(()),
         }
     }
 }
@@ -67,6 +74,7 @@ pub struct Keys {
 pub struct Verified<'a> {
     delivery: Delivery<'a>,
     slot: usize,
+    signed_at: Option<i64>,
 }
 
 impl Keys {
@@ -96,6 +104,37 @@ impl Keys {
         })
     }
 
+    /// Keys of bytes that are no text, to find out how a secret would have to be read; `None` where the scheme uses
+    /// no shared key.
+    pub fn of_bytes(scheme: Scheme, key: &[u8], tolerance: Tolerance) -> Option<Self> {
+        Some(Self {
+            scheme,
+            secrets: vec![scheme.shared_key(key)?],
+            tolerance,
+        })
+    }
+
+    /// The labels among these secrets, together with the public key that the sender named in its request and whose
+    /// certificate somebody has checked; `spki` is its SubjectPublicKeyInfo in DER.
+    ///
+    /// # Errors
+    /// [`BadSecret`] if this is no key, or the scheme knows no labels.
+    pub fn naming(&self, spki: &[u8]) -> Result<Self, BadSecret> {
+        let bad = |problem| BadSecret { slot: 0, problem };
+        let Scheme::SignedText(scheme) = self.scheme else {
+            return Err(bad("the scheme names no key"));
+        };
+        let labels = self.secrets.iter().filter_map(Secret::label);
+        let mut secrets: Vec<_> = labels.map(|label| Secret::Label(label.into())).collect();
+        secrets.push(Secret::x509(scheme.algorithm, spki).map_err(bad)?);
+        Ok(Self { secrets, ..*self })
+    }
+
+    /// Whether a key has to be named, because there are only labels.
+    pub fn needs_a_named_key(&self) -> bool {
+        self.secrets.iter().all(|secret| secret.label().is_some())
+    }
+
     /// Verifies the delivery at `now`, unix seconds.
     ///
     /// The signature is checked before the age, so that a refused timestamp is known to be the sender's.
@@ -104,13 +143,42 @@ impl Keys {
     /// A [`Refusal`] that names the first thing wrong.
     pub fn verify<'a>(&self, delivery: Delivery<'a>, now: i64) -> Result<Verified<'a>, Refusal> {
         let matched = self.scheme.verify(&self.secrets, &delivery)?;
+        self.verified(delivery, matched, now)
+    }
+
+    /// Verifies a delivery of which the sender's own file has read what is signed. Every seal has to hold.
+    ///
+    /// # Errors
+    /// As [`Keys::verify`].
+    pub fn verify_seals<'a>(
+        &self,
+        delivery: Delivery<'a>,
+        seals: Vec<Seal>,
+        now: i64,
+    ) -> Result<Verified<'a>, Refusal> {
+        let matched = detached::verify(&self.secrets, self.scheme.header(), seals)?;
+        self.verified(delivery, matched, now)
+    }
+
+    fn verified<'a>(
+        &self,
+        delivery: Delivery<'a>,
+        matched: Match,
+        now: i64,
+    ) -> Result<Verified<'a>, Refusal> {
         if let Some(signed_at) = matched.signed_at {
             self.tolerance.check(signed_at, now)?;
         }
         Ok(Verified {
             delivery,
             slot: matched.slot,
+            signed_at: matched.signed_at,
         })
+    }
+
+    /// The tolerance, for a time that stands in the signed body and can be read only afterwards.
+    pub fn tolerance(&self) -> Tolerance {
+        self.tolerance
     }
 
     /// Signs `body` with the first secret as a provider would: the headers to send, in order. `id` is
@@ -118,14 +186,32 @@ impl Keys {
     ///
     /// Empty if the first secret is a public key; see [`Keys::can_sign`].
     pub fn sign(&self, id: &str, now: i64, body: &[u8]) -> Vec<(&'static str, String)> {
-        self.scheme
-            .sign(&self.secrets[0], id, now, body)
-            .unwrap_or_default()
+        self.sign_request(&Unsigned {
+            id,
+            now,
+            method: "POST",
+            url: None,
+            headers: &[],
+            body,
+        })
     }
 
-    /// Whether the first secret can sign: every secret can, except a public key.
+    /// As [`Keys::sign`], for a scheme that signs more of a request than its body.
+    pub fn sign_request(&self, unsigned: &Unsigned<'_>) -> Vec<(&'static str, String)> {
+        self.scheme.sign(&self.secrets, unsigned).unwrap_or_default()
+    }
+
+    /// A signature of this very text with the first algorithm of a detached scheme.
+    pub fn sign_text(&self, encoding: Encoding, text: &[u8]) -> Option<String> {
+        let signature = self.secrets.iter().find_map(|secret| secret.sign(&[text]))?;
+        Some(encoding.write(&signature))
+    }
+
+    /// Whether the secret that signs can: every secret can, except a public key and a label. It is the first one,
+    /// or the first key beside labels.
     pub fn can_sign(&self) -> bool {
-        !matches!(self.secrets[0], Secret::Ed25519Public(_))
+        let mut keys = self.secrets.iter().filter(|secret| secret.label().is_none());
+        keys.next().is_some_and(Secret::can_sign)
     }
 }
 
@@ -154,6 +240,11 @@ impl<'a> Verified<'a> {
     /// The public URL, where the endpoint knows it.
     pub fn url(&self) -> Option<&'a str> {
         self.delivery.url
+    }
+
+    /// When it was signed, unix seconds, where the scheme signs a time outside the body.
+    pub fn signed_at(&self) -> Option<i64> {
+        self.signed_at
     }
 
     /// Which secret matched, from 0: tells when an old secret is still in use.

@@ -7,13 +7,19 @@
 //!
 //! The clock is passed in. Which scheme belongs to which provider stands in `hookgate-webhook`.
 
+mod algorithm;
 mod delivery;
+mod key;
 mod keys;
 mod refusal;
 mod scheme;
 mod secret;
 
-pub use delivery::{Delivery, Headers, Repeated};
+pub use algorithm::{Algorithm, Encoding, KeyForm};
+pub use delivery::{Delivery, Headers, Repeated, Unsigned};
 pub use keys::{BadSecret, Keys, Tolerance, Verified};
 pub use refusal::Refusal;
-pub use scheme::{BodyDigest, CANDIDATES_MAX, Encoding, Scheme, StandardWebhooks, TimestampedList};
+pub use scheme::{
+    BodyDigest, CANDIDATES_MAX, Detached, Offered, Part, Scheme, Seal, SignedText, StandardWebhooks,
+    Timestamp, TimestampedList, Token, Unit,
+};

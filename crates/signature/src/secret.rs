@@ -1,13 +1,18 @@
 //! The secrets of an endpoint, decoded and keyed once, and the comparison of what they expect with what
 //! a header offers.
 
-use base64::Engine;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
-use hmac::{Hmac, KeyInit, Mac as _};
-use sha2::Sha256;
+use hmac::{Hmac, KeyInit};
+use ring::rand::SystemRandom;
+use ring::signature::{EcdsaKeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair, UnparsedPublicKey};
+use rustls_pki_types::{SignatureVerificationAlgorithm, SubjectPublicKeyInfoDer};
+use secrecy::{ExposeSecret, SecretString};
+use sha1::Sha1;
+use sha2::{Sha256, Sha512};
 use subtle::{Choice, ConstantTimeEq};
+use webpki::RawPublicKeyEntity;
+
+use crate::Algorithm;
 
 /// Length of an HMAC-SHA256 in bytes.
 pub(crate) const MAC_BYTES: usize = 32;
@@ -15,95 +20,136 @@ pub(crate) const MAC_BYTES: usize = 32;
 /// Length of an ed25519 signature in bytes.
 pub(crate) const ED25519_BYTES: usize = ed25519_dalek::SIGNATURE_LENGTH;
 
-/// Secrets are pasted by people, with and without the `=` at the end.
-const UNPADDED_TOO: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
-
 /// An HMAC-SHA256.
 pub(crate) type Mac = [u8; MAC_BYTES];
 
 /// A prepared secret. It has no `Debug`, so that it cannot be printed.
 pub(crate) enum Secret {
-    /// HMAC-SHA256 with the key's two blocks already absorbed; cloned for each message.
+    /// HMAC with the key's two blocks already absorbed; cloned for each message.
     Hmac(Box<Hmac<Sha256>>),
+    /// The same with SHA-1.
+    HmacSha1(Box<Hmac<Sha1>>),
+    /// The same with SHA-512.
+    HmacSha512(Box<Hmac<Sha512>>),
     /// Verifies only.
     Ed25519Public(VerifyingKey),
     /// Signs, and verifies what it signed.
     Ed25519Private(Box<SigningKey>),
+    /// A public key as X.509 writes it. Verifies only.
+    Public(Algorithm, Vec<u8>),
+    /// Signs, and verifies what it signed.
+    EcdsaPrivate(Box<EcdsaKeyPair>),
+    /// Signs, and verifies what it signed.
+    RsaPrivate(Box<RsaKeyPair>),
+    /// Compared as it is.
+    Token(SecretString),
+    /// Known to the sender and part of what is signed; no key.
+    Label(SecretString),
+    /// One text that is the key of several algorithms.
+    Several(Vec<Secret>),
 }
 
-/// A well-formed signature from a header.
+/// A well-formed signature from a header, of a length that its algorithm can have.
 pub(crate) enum Candidate {
     Mac(Mac),
+    Sha1([u8; 20]),
+    Sha512(Box<[u8; 64]>),
     Ed25519(ed25519_dalek::Signature),
-}
-
-/// A signature to be sent.
-pub(crate) enum Signature {
-    Mac(Mac),
-    Ed25519([u8; ED25519_BYTES]),
+    /// What only the verification can judge.
+    PublicKey(Box<[u8]>),
 }
 
 impl Secret {
-    /// A secret whose text is the key. Space around it is refused and not trimmed: a provider that was
-    /// given the space signs with it, and guessing would hide which of the two is configured.
-    pub(crate) fn text(text: &str) -> Result<Self, &'static str> {
-        not_blank(text)?;
-        Ok(Self::hmac(text.as_bytes()))
-    }
-
-    /// A secret as Standard Webhooks writes it: base64 after `whsec_` (or bare) for an HMAC key of 24 to
-    /// 64 bytes, after `whpk_` for an ed25519 public key, after `whsk_` for a private one.
-    pub(crate) fn standard_webhooks(text: &str) -> Result<Self, &'static str> {
-        not_blank(text)?;
-        if let Some(public) = text.strip_prefix("whpk_") {
-            return ed25519_public(public);
-        }
-        if let Some(private) = text.strip_prefix("whsk_") {
-            return ed25519_private(private);
-        }
-        let key = decode(text.strip_prefix("whsec_").unwrap_or(text))
-            .ok_or("it is not base64; the form is `whsec_` and the base64 of 24 to 64 bytes")?;
-        match key.len() {
-            24..=64 => Ok(Self::hmac(&key)),
-            _ => {
-                Err("its key is not 24 to 64 bytes long; the form is `whsec_` and the base64 of these bytes")
+    /// An HMAC key of any length; `None` for an algorithm that is no HMAC.
+    pub(crate) fn hmac(algorithm: Algorithm, key: &[u8]) -> Option<Self> {
+        const ANY_LENGTH: &str = "HMAC takes a key of any length";
+        Some(match algorithm {
+            Algorithm::HmacSha256 => Self::Hmac(Box::new(KeyInit::new_from_slice(key).expect(ANY_LENGTH))),
+            Algorithm::HmacSha1 => Self::HmacSha1(Box::new(KeyInit::new_from_slice(key).expect(ANY_LENGTH))),
+            Algorithm::HmacSha512 => {
+                Self::HmacSha512(Box::new(KeyInit::new_from_slice(key).expect(ANY_LENGTH)))
             }
+            Algorithm::Ed25519 | Algorithm::EcdsaP256Sha256 | Algorithm::RsaPkcs1Sha256 => return None,
+        })
+    }
+
+    /// Whether it can sign.
+    pub(crate) fn can_sign(&self) -> bool {
+        !matches!(self, Self::Ed25519Public(_) | Self::Public(..) | Self::Label(_))
+    }
+
+    /// The text of a label.
+    pub(crate) fn label(&self) -> Option<&str> {
+        match self {
+            Self::Label(text) => Some(text.expose_secret()),
+            _ => None,
         }
     }
 
-    fn hmac(key: &[u8]) -> Self {
-        let keyed = Hmac::new_from_slice(key).expect("HMAC takes a key of any length");
-        Self::Hmac(Box::new(keyed))
-    }
-
-    /// The HMAC of the joined parts; `None` for a key of another kind.
-    pub(crate) fn mac(&self, message: &[&[u8]]) -> Option<Mac> {
-        let Self::Hmac(keyed) = self else { return None };
-        let mut mac = Hmac::clone(keyed);
-        message.iter().for_each(|part| mac.update(part));
-        Some(mac.finalize().into_bytes().into())
-    }
-
-    /// Signs the joined parts; `None` for a key that can only verify.
-    pub(crate) fn sign(&self, message: &[&[u8]]) -> Option<Signature> {
+    /// Signs the joined parts; `None` for a key that can only verify. A token is its own signature, and a secret of several algorithms signs with
+    /// the first of them.
+    pub(crate) fn sign(&self, message: &[&[u8]]) -> Option<Vec<u8>> {
         match self {
-            Self::Hmac(_) => self.mac(message).map(Signature::Mac),
-            Self::Ed25519Private(key) => Some(Signature::Ed25519(key.sign(&message.concat()).to_bytes())),
-            Self::Ed25519Public(_) => None,
+            Self::Hmac(keyed) => Some(mac(&**keyed, message).to_vec()),
+            Self::HmacSha1(keyed) => Some(mac(&**keyed, message).to_vec()),
+            Self::HmacSha512(keyed) => Some(mac(&**keyed, message).to_vec()),
+            Self::Ed25519Private(key) => Some(key.sign(&message.concat()).to_bytes().to_vec()),
+            Self::EcdsaPrivate(key) => {
+                let signature = key.sign(&SystemRandom::new(), &message.concat()).ok()?;
+                Some(signature.as_ref().to_vec())
+            }
+            Self::RsaPrivate(key) => {
+                let mut signature = vec![0; key.public().modulus_len()];
+                let random = SystemRandom::new();
+                key.sign(&RSA_PKCS1_SHA256, &random, &message.concat(), &mut signature)
+                    .ok()?;
+                Some(signature)
+            }
+            Self::Token(token) => Some(token.expose_secret().as_bytes().to_vec()),
+            Self::Several(secrets) => secrets.iter().find_map(|secret| secret.sign(message)),
+            Self::Ed25519Public(_) | Self::Public(..) | Self::Label(_) => None,
         }
     }
 
     /// Whether this secret made one of the candidates.
     fn made(&self, message: &[&[u8]], candidates: &[Candidate]) -> bool {
         match self {
-            Self::Hmac(_) => self
-                .mac(message)
-                .is_some_and(|expected| holds(candidates, &expected)),
-            Self::Ed25519Public(key) => verifies(key, message, candidates),
-            Self::Ed25519Private(key) => verifies(&key.verifying_key(), message, candidates),
+            Self::Hmac(keyed) => holds(candidates, &mac(&**keyed, message)),
+            Self::HmacSha1(keyed) => holds(candidates, &mac(&**keyed, message)),
+            Self::HmacSha512(keyed) => holds(candidates, &mac(&**keyed, message)),
+            Self::Ed25519Public(key) => ed25519(key, message, candidates),
+            Self::Ed25519Private(key) => ed25519(&key.verifying_key(), message, candidates),
+            Self::Public(algorithm, spki) => signatures(message, candidates, |message, signature| {
+                x509_key(*algorithm, spki, message, signature)
+            }),
+            Self::EcdsaPrivate(key) => {
+                let public = UnparsedPublicKey::new(
+                    &ring::signature::ECDSA_P256_SHA256_ASN1,
+                    key.public_key().as_ref(),
+                );
+                signatures(message, candidates, |message, signature| {
+                    public.verify(message, signature).is_ok()
+                })
+            }
+            Self::RsaPrivate(key) => {
+                let public = UnparsedPublicKey::new(
+                    &ring::signature::RSA_PKCS1_2048_8192_SHA256,
+                    key.public_key().as_ref(),
+                );
+                signatures(message, candidates, |message, signature| {
+                    public.verify(message, signature).is_ok()
+                })
+            }
+            Self::Several(secrets) => secrets.iter().any(|secret| secret.made(message, candidates)),
+            Self::Token(_) | Self::Label(_) => false,
+        }
+    }
+
+    /// Whether this token is what was sent. The time depends on the lengths only, which hide nothing.
+    pub(crate) fn is_token(&self, sent: &[u8]) -> bool {
+        match self {
+            Self::Token(token) => token.expose_secret().as_bytes().ct_eq(sent).into(),
+            _ => false,
         }
     }
 }
@@ -113,66 +159,67 @@ pub(crate) fn first_match(secrets: &[Secret], message: &[&[u8]], candidates: &[C
     secrets.iter().position(|secret| secret.made(message, candidates))
 }
 
-/// Compares with every candidate, without stopping at the first difference or at the first match.
-fn holds(candidates: &[Candidate], expected: &Mac) -> bool {
+fn mac<M: Clone + hmac::Mac>(keyed: &M, message: &[&[u8]]) -> hmac::digest::Output<M> {
+    let mut mac = keyed.clone();
+    message.iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes()
+}
+
+/// Compares with every candidate of the same length, without stopping at the first difference or at the first match.
+fn holds(candidates: &[Candidate], expected: &[u8]) -> bool {
     let mut found = Choice::from(0);
     for candidate in candidates {
-        if let Candidate::Mac(offered) = candidate {
-            found |= offered.ct_eq(expected);
-        }
+        found |= match candidate {
+            Candidate::Mac(offered) => offered.as_slice().ct_eq(expected),
+            Candidate::Sha1(offered) => offered.as_slice().ct_eq(expected),
+            Candidate::Sha512(offered) => offered.as_slice().ct_eq(expected),
+            Candidate::Ed25519(_) | Candidate::PublicKey(_) => Choice::from(0),
+        };
     }
     found.into()
 }
 
 /// Public-key verification has no secret to leak by its timing. The message is joined because the
 /// streaming form of ed25519 lacks the strict checks.
-fn verifies(key: &VerifyingKey, message: &[&[u8]], candidates: &[Candidate]) -> bool {
-    let mut signatures = candidates
+fn ed25519(key: &VerifyingKey, message: &[&[u8]], candidates: &[Candidate]) -> bool {
+    let mut offered = candidates
         .iter()
         .filter_map(|candidate| match candidate {
             Candidate::Ed25519(signature) => Some(signature),
-            Candidate::Mac(_) => None,
+            _ => None,
         })
         .peekable();
-    if signatures.peek().is_none() {
+    if offered.peek().is_none() {
         return false;
     }
     let message = message.concat();
-    signatures.any(|signature| key.verify_strict(&message, signature).is_ok())
+    offered.any(|signature| key.verify_strict(&message, signature).is_ok())
 }
 
-fn not_blank(text: &str) -> Result<(), &'static str> {
-    if text.trim().is_empty() {
-        return Err("it is empty; copy the signing secret from the provider's settings");
-    }
-    if text.trim() != text {
-        return Err("it has a space or a line break at one end; remove it, a secret counts byte for byte");
-    }
-    Ok(())
+fn signatures(message: &[&[u8]], candidates: &[Candidate], verifies: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+    let message = message.concat();
+    candidates.iter().any(|candidate| match candidate {
+        Candidate::PublicKey(signature) => verifies(&message, signature),
+        _ => false,
+    })
 }
 
-fn decode(text: &str) -> Option<Vec<u8>> {
-    UNPADDED_TOO.decode(text).ok()
-}
-
-fn ed25519_public(text: &str) -> Result<Secret, &'static str> {
-    let problem = "it is not an ed25519 public key; the form is `whpk_` and the base64 of 32 bytes";
-    let bytes: [u8; 32] = decode(text).and_then(|key| key.try_into().ok()).ok_or(problem)?;
-    match VerifyingKey::from_bytes(&bytes) {
-        Ok(key) if !key.is_weak() => Ok(Secret::Ed25519Public(key)),
-        Ok(_) | Err(_) => Err(problem),
-    }
-}
-
-/// The specification does not say whether a private key is the seed or the seed and its public half;
-/// libraries write both.
-fn ed25519_private(text: &str) -> Result<Secret, &'static str> {
-    let problem = "it is not an ed25519 private key; the form is `whsk_` and the base64 of 32 or 64 bytes";
-    let bytes = decode(text).ok_or(problem)?;
-    let key = match (<[u8; 32]>::try_from(&*bytes), <[u8; 64]>::try_from(&*bytes)) {
-        (Ok(seed), _) => SigningKey::from_bytes(&seed),
-        (_, Ok(pair)) => SigningKey::from_keypair_bytes(&pair).map_err(|_| problem)?,
-        _ => return Err(problem),
+/// The library that checks certificates reads the key, so that nothing here takes DER apart.
+fn x509_key(algorithm: Algorithm, spki: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    let Some(verifies) = x509_algorithm(algorithm) else {
+        return false;
     };
-    Ok(Secret::Ed25519Private(Box::new(key)))
+    let spki = SubjectPublicKeyInfoDer::from(spki);
+    RawPublicKeyEntity::try_from(&spki)
+        .is_ok_and(|key| key.verify_signature(verifies, message, signature).is_ok())
+}
+
+/// The algorithms whose public keys come as X.509 writes them.
+pub(crate) fn x509_algorithm(algorithm: Algorithm) -> Option<&'static dyn SignatureVerificationAlgorithm> {
+    match algorithm {
+        Algorithm::EcdsaP256Sha256 => Some(webpki::ring::ECDSA_P256_SHA256),
+        Algorithm::RsaPkcs1Sha256 => Some(webpki::ring::RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::Ed25519 => Some(webpki::ring::ED25519),
+        Algorithm::HmacSha1 | Algorithm::HmacSha256 | Algorithm::HmacSha512 => None,
+    }
 }

@@ -11,8 +11,10 @@ use crate::{EventId, Field, ProviderTime};
 /// What identifies an event and where its bytes are. No interpretation of its content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The provider's id, or a digest where the provider guarantees none.
+    /// The provider's id, or a digest where the provider gave none.
     pub id: EventId,
+    /// Whether the id is a digest, because the provider gave none.
+    pub id_is_digest: bool,
     /// The provider's type, e.g. `invoice.paid`.
     pub event_type: Option<Field>,
     /// Id of the object the event is about.
@@ -27,6 +29,8 @@ pub struct Event {
     pub body: Bytes,
     /// SHA-256 of `body`: finds the same content under another id.
     pub body_sha256: [u8; 32],
+    /// Its place in a delivery of several events, where the provider sends such.
+    pub batch: Option<Batch>,
     /// Fields that were present but not acceptable, kept as null. Counted by the receiver.
     pub dropped: Vec<Dropped>,
 }
@@ -36,6 +40,7 @@ impl Event {
     pub(crate) fn new(id: EventId, body: Bytes) -> Self {
         Self {
             id,
+            id_is_digest: false,
             event_type: None,
             object_id: None,
             account: None,
@@ -43,7 +48,20 @@ impl Event {
             provider_time: None,
             body_sha256: Sha256::digest(&body).into(),
             body,
+            batch: None,
             dropped: Vec::new(),
+        }
+    }
+
+    /// An event to which the provider gave no id: its bytes and its name identify it.
+    pub(crate) fn without_id(name: &Value<'_>, body: Bytes) -> Self {
+        let name = match name {
+            Value::Text(name) => name.as_ref(),
+            _ => "",
+        };
+        Self {
+            id_is_digest: true,
+            ..Self::new(EventId::digest(&body, name), body)
         }
     }
 
@@ -72,6 +90,12 @@ impl Event {
         self
     }
 
+    /// A time in the provider's own spelling, which only its file knows how to read.
+    pub(crate) fn with_time_read(mut self, value: &Value<'_>, time: Option<ProviderTime>) -> Self {
+        self.provider_time = self.note(Dropped::Time, value, time);
+        self
+    }
+
     /// Passes on what could be made of a value; what was there and could not be used counts as dropped.
     fn note<T>(&mut self, name: Dropped, value: &Value<'_>, made: Option<T>) -> Option<T> {
         if made.is_none() && *value != Value::Absent {
@@ -86,15 +110,28 @@ impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Event")
             .field("id", &self.id)
+            .field("id_is_digest", &self.id_is_digest)
             .field("event_type", &self.event_type)
             .field("object_id", &self.object_id)
             .field("account", &self.account)
             .field("mode", &self.mode)
             .field("provider_time", &self.provider_time)
             .field("body_bytes", &self.body.len())
+            .field("batch", &self.batch)
             .field("dropped", &self.dropped)
             .finish_non_exhaustive()
     }
+}
+
+/// The place of an event in a delivery that carries several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Batch {
+    /// SHA-256 of the whole body.
+    pub sha256: [u8; 32],
+    /// Which of the events, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
 }
 
 /// Which side of a provider's account an event belongs to.

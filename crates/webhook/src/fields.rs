@@ -24,6 +24,19 @@ pub(crate) fn read<'a, const N: usize>(
     body: &'a [u8],
     paths: &[&str; N],
 ) -> Result<[Value<'a>; N], Unreadable> {
+    Ok(raw(text_of(body, Shape::Object)?, paths)?.map(Value::from_json))
+}
+
+/// The text of a body, without the byte order mark before it.
+pub(crate) fn object(body: &[u8]) -> Result<&str, Unreadable> {
+    text_of(body, Shape::Object)
+}
+
+/// As [`read`], but the values as they stand there. Of an object's text, or of a slice of it.
+pub(crate) fn raw<'a, const N: usize>(
+    text: &'a str,
+    paths: &[&str; N],
+) -> Result<[Option<&'a RawValue>; N], Unreadable> {
     const { assert!(1 <= N && N <= 32, "a set of paths has 32 bits") };
     let mut found = [None; N];
     let object = Object {
@@ -32,33 +45,87 @@ pub(crate) fn read<'a, const N: usize>(
         active: u32::MAX >> (32 - N),
         found: &mut found,
     };
-    let mut json = serde_json::Deserializer::from_str(text_of_object(body)?);
+    let mut json = serde_json::Deserializer::from_str(text);
     object
         .deserialize(&mut json)
         .and_then(|()| json.end())
         .map_err(|error| Unreadable::MalformedBody(error.to_string()))?;
-    Ok(found.map(Value::from_json))
+    Ok(found)
+}
+
+/// The elements of a body that is an array of objects, each with its own bytes.
+pub(crate) fn elements(body: &[u8]) -> Result<Vec<&str>, Unreadable> {
+    array(text_of(body, Shape::Array)?)
+}
+
+/// The elements of the text of an array, each an object.
+pub(crate) fn array(text: &str) -> Result<Vec<&str>, Unreadable> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let elements = json
+        .deserialize_seq(Elements)
+        .and_then(|elements| json.end().map(|()| elements))
+        .map_err(|error| Unreadable::MalformedBody(error.to_string()))?;
+    for element in &elements {
+        text_of(element.as_bytes(), Shape::Object)?;
+    }
+    Ok(elements)
+}
+
+/// Events that one delivery may carry: several times what any provider sends at once. More would be a stranger's way
+/// to have a small body cost much.
+pub(crate) const ELEMENTS_MAX: usize = 5_000;
+
+/// Collects the elements of an array as they stand there.
+struct Elements;
+
+impl<'a> Visitor<'a> for Elements {
+    type Value = Vec<&'a str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut seq: A) -> Result<Vec<&'a str>, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = seq.next_element::<&'a RawValue>()? {
+            if elements.len() == ELEMENTS_MAX {
+                return Err(A::Error::custom(
+                    "it holds more events than one delivery may carry",
+                ));
+            }
+            elements.push(element.get());
+        }
+        Ok(elements)
+    }
 }
 
 /// Checks that the body is one JSON object, when none of its fields is wanted.
 pub(crate) fn check(body: &[u8]) -> Result<(), Unreadable> {
-    let text = text_of_object(body)?;
+    let text = text_of(body, Shape::Object)?;
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(IgnoredAny) => Ok(()),
         Err(error) => Err(Unreadable::MalformedBody(error.to_string())),
     }
 }
 
-/// The body as text without a byte order mark. That it opens an object is checked here and not left to
-/// serde, whose message would quote the value it found instead.
-fn text_of_object(body: &[u8]) -> Result<&str, Unreadable> {
+/// What a text has to be.
+#[derive(Clone, Copy)]
+enum Shape {
+    Object,
+    Array,
+}
+
+/// The body as text without a byte order mark. How it opens is checked here and not left to serde, whose message
+/// would quote the value it found instead.
+fn text_of(body: &[u8], shape: Shape) -> Result<&str, Unreadable> {
     let malformed = |problem: &str| Unreadable::MalformedBody(problem.to_owned());
     let text = std::str::from_utf8(body).map_err(|_| malformed("it is not UTF-8"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    match text.trim_start_matches([' ', '\t', '\r', '\n']).as_bytes() {
-        [b'{', ..] => Ok(text),
-        [] => Err(malformed("it is empty")),
-        _ => Err(malformed("it is not a JSON object")),
+    match (shape, text.trim_start_matches([' ', '\t', '\r', '\n']).as_bytes()) {
+        (Shape::Object, [b'{', ..]) | (Shape::Array, [b'[', ..]) => Ok(text),
+        (_, []) => Err(malformed("it is empty")),
+        (Shape::Object, _) => Err(malformed("it is not a JSON object")),
+        (Shape::Array, _) => Err(malformed("it is not a JSON array")),
     }
 }
 

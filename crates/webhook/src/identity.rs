@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 /// Longest id, type or object id in bytes: long enough for every provider, short enough for an index.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -69,9 +71,29 @@ impl EventId {
         }
     }
 
+    /// `sha256-<hex>` over the body, and where the event has a name over a zero byte and the name too, so that the
+    /// same bytes under another name are another event.
+    pub(crate) fn digest(body: &[u8], name: &str) -> Self {
+        let mut digest = Sha256::new_with_prefix(body);
+        if !name.is_empty() {
+            digest.update([0]);
+            digest.update(name);
+        }
+        Self(format!("sha256-{:x}", Hex(&digest.finalize())).into())
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Bytes as hexadecimal.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::LowerHex for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -7,16 +7,20 @@
 mod event;
 mod fields;
 mod identity;
+mod knowledge;
 mod provider;
 mod provider_time;
+mod reading;
 mod sample;
 mod unreadable;
 mod value;
 pub mod vectors;
 
-pub use event::{Dropped, Event, Mode};
+pub use event::{Batch, Dropped, Event, Mode};
 pub use identity::{BadName, EventId, EventKey, Field, SourceName};
-pub use provider::{Knowledge, Provider, UnknownProvider};
+pub use knowledge::{Knowledge, Places, Success, UrlUse};
+pub use provider::{Provider, Sending, Signed, UnknownProvider};
 pub use provider_time::ProviderTime;
+pub use reading::{Answer, Reading};
 pub use sample::{Sample, UnknownType};
 pub use unreadable::Unreadable;

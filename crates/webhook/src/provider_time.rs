@@ -1,7 +1,8 @@
 //! The provider's own time of an event, in the two forms that providers write.
 
-use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+use time::{OffsetDateTime, PrimitiveDateTime, UtcOffset};
 
 use crate::Field;
 use crate::value::Value;
@@ -36,6 +37,28 @@ impl ProviderTime {
     }
 }
 
+impl ProviderTime {
+    /// A date and a time of day without a zone, with a space or a `T` between them and any fraction, in the zone
+    /// that the provider means.
+    pub(crate) fn read_local(value: &Value<'_>, zone: UtcOffset) -> Option<Self> {
+        let Value::Text(text) = value else { return None };
+        Field::parse(text)?;
+        Some(Self {
+            text: text.as_ref().into(),
+            unix_ms: from_local(text, zone)?,
+        })
+    }
+}
+
+fn from_local(text: &str, zone: UtcOffset) -> Option<i64> {
+    let form = format_description!(
+        version = 2,
+        "[year]-[month]-[day][first [ ] [T]][hour]:[minute]:[second][optional [.[subsecond]]]"
+    );
+    let time = PrimitiveDateTime::parse(text, form).ok()?.assume_offset(zone);
+    in_range(time)
+}
+
 fn from_number(digits: &str) -> Option<i64> {
     let number = digits.parse().ok().filter(|number| *number >= 0)?;
     let unix_ms = match number {
@@ -47,7 +70,10 @@ fn from_number(digits: &str) -> Option<i64> {
 }
 
 fn from_rfc3339(text: &str) -> Option<i64> {
-    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    in_range(OffsetDateTime::parse(text, &Rfc3339).ok()?)
+}
+
+fn in_range(time: OffsetDateTime) -> Option<i64> {
     let unix_ms = time.unix_timestamp_nanos().div_euclid(1_000_000);
     i64::try_from(unix_ms).ok().filter(|unix_ms| *unix_ms >= 0)
 }

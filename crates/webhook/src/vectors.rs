@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
-use crate::{Event, Provider};
+use crate::{Event, Provider, Reading};
 
 /// What came of one vector, in the order in which it is printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -124,10 +124,12 @@ impl Vector {
             (None, _) | (_, None) => Tolerance::Off,
         };
         let secrets: Vec<_> = self.secrets.iter().cloned().map(SecretString::from).collect();
-        Keys::new(knowledge.scheme, &secrets, tolerance).map_err(|problem| BadLine::BadSecret {
-            name: self.name.clone(),
-            problem,
-        })
+        provider
+            .keys(&secrets, tolerance)
+            .map_err(|problem| BadLine::BadSecret {
+                name: self.name.clone(),
+                problem,
+            })
     }
 
     /// The first event of the delivery, or nothing if it is genuine and cannot be read.
@@ -145,8 +147,9 @@ impl Vector {
             headers: Headers::from_iter(headers),
             body: Bytes::from(body),
         };
-        let verified = keys.verify(delivery, self.now.unwrap_or_default());
-        Ok(verified.map(|verified| provider.read(&verified).ok()?.into_iter().next()))
+        let verified = provider.verify(keys, delivery, self.now.unwrap_or_default());
+        let first = |reading: Reading| reading.events.into_iter().next();
+        Ok(verified.map(|verified| provider.read(&verified).ok().and_then(first)))
     }
 
     fn verdict(self, outcome: Result<Option<Event>, Refusal>) -> Verdict {
@@ -154,7 +157,8 @@ impl Vector {
         let event = outcome.ok().flatten();
         let event = event.as_ref();
         let text = |text: &str| text.to_owned();
-        let event_id = event.map(|event| text(event.id.as_str()));
+        let given = event.filter(|event| !event.id_is_digest);
+        let event_id = given.map(|event| text(event.id.as_str()));
         let event_type = event.and_then(|event| Some(text(event.event_type.as_ref()?.as_str())));
         let object_id = event.and_then(|event| Some(text(event.object_id.as_ref()?.as_str())));
         let event_time = event.and_then(|event| Some(text(&event.provider_time.as_ref()?.text)));

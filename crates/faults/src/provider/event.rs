@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hookgate_signature::{Keys, Tolerance};
+use hookgate_signature::Tolerance;
 use hookgate_webhook::Provider;
 
 use crate::evidence::{Key, Source};
@@ -38,7 +38,7 @@ pub(crate) fn deliver(key: &Key) -> Delivery {
             ],
         ),
     };
-    let keys = Keys::new(provider.knowledge().scheme, &[secret.into()], Tolerance::Off);
+    let keys = provider.keys(&[secret.into()], Tolerance::Off);
     let keys = keys.expect("the secret fits the scheme");
     let mut headers = keys.sign(id, unix_us() / 1_000_000, body.as_bytes());
     headers.extend(own);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hookgate_signature::{Keys, Tolerance};
-use hookgate_webhook::{Provider, Sample};
+use hookgate_webhook::{Provider, Sample, Sending};
 use secrecy::SecretString;
 
 use super::{Failure, print};
@@ -53,9 +53,9 @@ impl Send {
                 .map_err(|unknown| {
                     Failure::usage(format!("{unknown}; for a source of another name give --provider"))
                 })?;
-        let knowledge = provider.knowledge();
-        let keys =
-            Keys::new(knowledge.scheme, &[self.secret(provider)?], Tolerance::Off).map_err(Failure::usage)?;
+        let keys = provider
+            .keys(&self.secrets(provider)?, Tolerance::Off)
+            .map_err(Failure::usage)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -75,7 +75,7 @@ impl Send {
                 .sample(self.event_type.as_deref(), rand::random(), now_ms)
                 .map_err(Failure::usage)?;
             for _ in 0..if self.twice { 2 } else { 1 } {
-                refused += u32::from(!self.send(&client, keys, &sample).await?);
+                refused += u32::from(!self.send(&client, provider, keys, &sample).await?);
             }
         }
         if refused == 0 {
@@ -85,14 +85,22 @@ impl Send {
         }
     }
 
-    async fn send(&self, client: &reqwest::Client, keys: &Keys, sample: &Sample) -> Result<bool, Failure> {
+    async fn send(
+        &self,
+        client: &reqwest::Client,
+        provider: Provider,
+        keys: &Keys,
+        sample: &Sample,
+    ) -> Result<bool, Failure> {
         let url = self.url();
-        let mut request = client.post(&url).body(sample.body.clone());
-        for (name, value) in &sample.headers {
+        let sending = Sending {
+            url: &url,
+            now: clock::unix_seconds(),
+        };
+        let signed = provider.sign(keys, sample, &sending);
+        let mut request = client.post(&url).body(signed.body);
+        for (name, value) in &signed.headers {
             request = request.header(*name, value);
-        }
-        for (name, value) in keys.sign(&sample.id, clock::unix_seconds(), &sample.body) {
-            request = request.header(name, value);
         }
         let answer = request.send().await.map_err(|error| {
             Failure::new(format!(
@@ -119,16 +127,14 @@ impl Send {
         clippy::disallowed_methods,
         reason = "a command-line tool reads its own secret from the environment"
     )]
-    fn secret(&self, provider: Provider) -> Result<SecretString, Failure> {
+    fn secrets(&self, provider: Provider) -> Result<Vec<SecretString>, Failure> {
         if let Some(path) = &self.secret_file {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| Failure::usage(format!("--secret-file {}: {error}", path.display())))?;
-            return Ok(text.lines().next().unwrap_or_default().into());
+            return Ok(text.lines().map(SecretString::from).collect());
         }
         let [variable, _] = setting::secret_variables(&self.source);
-        let first = std::env::var(variable)
-            .ok()
-            .and_then(|list| Some(list.split(',').next()?.trim().into()));
-        Ok(first.unwrap_or_else(|| provider.knowledge().dev_secret.into()))
+        let list = |list: String| list.split(',').map(|secret| secret.trim().into()).collect();
+        Ok(std::env::var(variable).map_or_else(|_| provider.dev_secrets(), list))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hookgate_signature::{Keys, Tolerance};
+use hookgate_signature::Tolerance;
 use hookgate_webhook::Provider;
 use secrecy::ExposeSecret as _;
 use tokio::signal::unix::{SignalKind, signal};
@@ -87,7 +87,13 @@ fn welcome(config: &Config, app: &App) -> String {
     let mut text =
         "\nhookgate dev is listening. Dev secrets are public: never use them elsewhere.\n\n".to_owned();
     for source in &config.sources {
-        let published = source.provider.knowledge().dev_secret;
+        let published = source
+            .provider
+            .knowledge()
+            .dev_secrets
+            .first()
+            .copied()
+            .unwrap_or_default();
         let ours = source
             .secrets
             .iter()
@@ -119,8 +125,7 @@ fn signed_curl(config: &Config, base: &str) -> Option<String> {
         .sources
         .iter()
         .find(|source| source.provider == Provider::Github)?;
-    let scheme = source.provider.knowledge().scheme;
-    let keys = Keys::new(scheme, &source.secrets[..1], Tolerance::Off).ok()?;
+    let keys = source.provider.keys(&source.secrets[..1], Tolerance::Off).ok()?;
     let (header, signature) = keys.sign("", 0, PING.as_bytes()).pop()?;
     Some(format!(
         "\x20 curl -i -X POST {base}/webhooks/{} -H 'X-GitHub-Event: ping' -H 'X-GitHub-Delivery: my-first-event' \\\n\

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use clap::Args;
 use hookgate_signature::{Delivery, Headers, Keys, Refusal, Verified};
-use hookgate_webhook::vectors;
+use hookgate_webhook::{Provider, vectors};
 
 use super::{Failure, print};
 use crate::cli::ConfigFile;
@@ -50,10 +50,13 @@ impl Verify {
         let source = config.sources.iter().find(|source| source.name.as_str() == name);
         let source = source.ok_or_else(|| Failure::usage(format!("no source {name} is configured")))?;
         let knowledge = source.provider.knowledge();
-        let keys =
-            Keys::new(knowledge.scheme, &source.secrets, knowledge.tolerance).map_err(Failure::usage)?;
+        let keys = source
+            .provider
+            .keys(&source.secrets, knowledge.tolerance)
+            .map_err(Failure::usage)?;
         let text = read(headers)?;
         let saved = Saved {
+            provider: source.provider,
             keys: &keys,
             headers: header_lines(&text),
             body: Bytes::from(read(body)?),
@@ -66,10 +69,10 @@ impl Verify {
                 return Err(Failure::new(format!("{}: {refusal}", refusal.reason())));
             }
         };
-        let events = source.provider.read(&verified);
-        let events =
-            events.map_err(|unreadable| Failure::new(format!("{}: {unreadable}", unreadable.reason())))?;
-        for event in events {
+        let reading = source.provider.read(&verified);
+        let reading =
+            reading.map_err(|unreadable| Failure::new(format!("{}: {unreadable}", unreadable.reason())))?;
+        for event in reading.events {
             print(&format!(
                 "ok: secret {} matches, event {}\n",
                 verified.slot(),
@@ -82,6 +85,7 @@ impl Verify {
 
 /// A delivery that somebody saved, and the keys it should fit.
 struct Saved<'a> {
+    provider: Provider,
     keys: &'a Keys,
     headers: Headers<'a>,
     body: Bytes,
@@ -95,7 +99,7 @@ impl Saved<'_> {
             headers: self.headers.clone(),
             body: body.clone(),
         };
-        self.keys.verify(delivery, now)
+        self.provider.verify(self.keys, delivery, now)
     }
 
     /// Says what would have passed: the same signature at another time or over a slightly other body, and in

@@ -4,7 +4,6 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hookgate_signature::Keys;
 use hookgate_webhook::{Provider, SourceName};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::Error as _;
@@ -276,10 +275,7 @@ fn secrets(
         let origin = format!("secret_file of [sources.{name}]");
         (from_file(path, &origin)?, origin)
     } else if dev {
-        (
-            vec![provider.knowledge().dev_secret.into()],
-            "the dev secret".to_owned(),
-        )
+        (provider.dev_secrets(), "the dev secret".to_owned())
     } else {
         let [variable, file] = setting::secret_variables(name.as_str());
         return Err(Wrong::Combination(format!(
@@ -299,7 +295,7 @@ fn secrets(
         });
     }
     let knowledge = provider.knowledge();
-    match Keys::new(knowledge.scheme, &given, knowledge.tolerance) {
+    match provider.keys(&given, knowledge.tolerance) {
         Ok(_) => Ok(given),
         Err(bad) => Err(Wrong::Combination(format!("{origin} of source {name}: {bad}"))),
     }

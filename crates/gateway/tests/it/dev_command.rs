@@ -30,7 +30,7 @@ async fn it_names_each_source_with_its_secret_and_what_it_proposes_works() {
         let named = |line: &&String| line.contains(&format!("/webhooks/{} ", provider.name()));
         let line = lines.iter().find(named).expect("each source is named");
         assert!(line.contains("http://127.0.0.1:"), "{line}");
-        assert!(line.contains(provider.knowledge().dev_secret), "{line}");
+        assert!(line.contains(provider.knowledge().dev_secrets[0]), "{line}");
     }
     let proposed = lines.iter().find(|line| line.contains(" send stripe "));
     let words = proposed.expect("a command to paste").split_whitespace();

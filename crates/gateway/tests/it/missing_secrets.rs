@@ -132,7 +132,7 @@ async fn nothing_unsigned_or_signed_with_an_empty_or_published_key_is_accepted()
         let source = event.source.as_str();
         let unsigned = replica.post(source, &[], event.body.clone()).await;
         assert_eq!(unsigned.error(), "missing_signature", "{source}");
-        let published = provider.knowledge().dev_secret;
+        let published = provider.knowledge().dev_secrets[0];
         let signed = provider::sign(provider, published, &event.event_id, &event.body);
         let answer = replica.deliver(&signed).await;
         assert_eq!(

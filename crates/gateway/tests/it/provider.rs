@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hookgate_signature::{Keys, Tolerance};
+use hookgate_signature::Tolerance;
 use hookgate_webhook::{EventId, EventKey, Provider, SourceName};
 
 /// The secret of all test sources that use text secrets.
@@ -88,8 +88,9 @@ pub fn sign(provider: Provider, secret: &str, id: &str, body: &[u8]) -> Signed {
 
 /// Signs any bytes as the provider would at another moment, in unix seconds.
 pub fn sign_at(provider: Provider, secret: &str, id: &str, body: &[u8], moment: i64) -> Signed {
-    let scheme = provider.knowledge().scheme;
-    let keys = Keys::new(scheme, &[secret.into()], Tolerance::Off).expect("the secret fits the scheme");
+    let keys = provider
+        .keys(&[secret.into()], Tolerance::Off)
+        .expect("the secret fits the scheme");
     let headers = keys
         .sign(id, moment, body)
         .into_iter()

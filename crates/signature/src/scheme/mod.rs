@@ -6,15 +6,21 @@
 //! its business: it hands out the signed timestamp, and the keys judge it.
 
 mod body_digest;
+pub(crate) mod detached;
+mod signed_text;
 mod standard_webhooks;
 mod timestamped_list;
+mod token;
 
-pub use body_digest::{BodyDigest, Encoding};
+pub use body_digest::BodyDigest;
+pub use detached::{Detached, Offered, Seal};
+pub use signed_text::{Part, SignedText, Timestamp, Unit};
 pub use standard_webhooks::StandardWebhooks;
 pub use timestamped_list::TimestampedList;
+pub use token::Token;
 
 use crate::secret::Secret;
-use crate::{Delivery, Refusal};
+use crate::{Algorithm, Delivery, KeyForm, Refusal, Unsigned};
 
 /// How many candidate signatures one header may carry. A sender in rotation writes two or three; the cap
 /// keeps a stranger from buying a public-key operation per few bytes of header.
@@ -29,6 +35,12 @@ pub enum Scheme {
     BodyDigest(BodyDigest),
     /// Standard Webhooks: id, timestamp and a list of versioned signatures in three headers.
     StandardWebhooks(StandardWebhooks),
+    /// One signature in one header, over joined parts of the request.
+    SignedText(SignedText),
+    /// The sender's own file reads what is signed.
+    Detached(Detached),
+    /// A static text in one header.
+    Token(Token),
 }
 
 /// What a matching signature says.
@@ -40,35 +52,77 @@ pub(crate) struct Match {
 }
 
 impl Scheme {
-    /// Decodes and checks a configured secret.
-    pub(crate) fn secret(&self, text: &str) -> Result<Secret, &'static str> {
+    /// The header that carries the signature.
+    pub fn header(&self) -> &'static str {
         match self {
-            Self::TimestampedList(_) | Self::BodyDigest(_) => Secret::text(text),
-            Self::StandardWebhooks(_) => Secret::standard_webhooks(text),
+            Self::TimestampedList(scheme) => scheme.header,
+            Self::BodyDigest(scheme) => scheme.headers[0],
+            Self::StandardWebhooks(scheme) => scheme.signature,
+            Self::SignedText(scheme) => scheme.header,
+            Self::Detached(scheme) => scheme.header,
+            Self::Token(scheme) => scheme.header,
         }
     }
 
-    /// Finds the secret that signed the delivery.
+    /// Decodes and checks a configured secret.
+    pub(crate) fn secret(&self, text: &str) -> Result<Secret, &'static str> {
+        match self {
+            Self::TimestampedList(_) | Self::BodyDigest(_) => {
+                Secret::read(Algorithm::HmacSha256, KeyForm::Text, text)
+            }
+            Self::StandardWebhooks(_) => Secret::read(Algorithm::HmacSha256, KeyForm::StandardWebhooks, text),
+            Self::SignedText(scheme) => Secret::read(scheme.algorithm, scheme.key, text),
+            Self::Detached(scheme) => Secret::several(scheme.algorithms, scheme.key, text),
+            Self::Token(_) => Secret::token(text),
+        }
+    }
+
+    /// A key given as bytes; `None` where no shared key is used.
+    pub(crate) fn shared_key(&self, key: &[u8]) -> Option<Secret> {
+        match self {
+            Self::TimestampedList(_) | Self::BodyDigest(_) | Self::StandardWebhooks(_) => {
+                Secret::hmac(Algorithm::HmacSha256, key)
+            }
+            Self::SignedText(scheme) => Secret::hmac(scheme.algorithm, key),
+            Self::Detached(scheme) => {
+                let several = scheme
+                    .algorithms
+                    .iter()
+                    .map(|algorithm| Secret::hmac(*algorithm, key));
+                several.collect::<Option<_>>().map(Secret::Several)
+            }
+            Self::Token(_) => None,
+        }
+    }
+
+    /// Finds the secret that signed the delivery. What is signed has been read for a detached scheme, and for no
+    /// other.
     pub(crate) fn verify(&self, secrets: &[Secret], delivery: &Delivery<'_>) -> Result<Match, Refusal> {
         match self {
             Self::TimestampedList(scheme) => scheme.verify(secrets, delivery),
             Self::BodyDigest(scheme) => scheme.verify(secrets, delivery),
             Self::StandardWebhooks(scheme) => scheme.verify(secrets, delivery),
+            Self::SignedText(scheme) => scheme.verify(secrets, delivery),
+            Self::Detached(scheme) => Err(Refusal::MissingSignature(scheme.header)),
+            Self::Token(scheme) => scheme.verify(secrets, delivery),
         }
     }
 
-    /// The headers that a holder of `secret` would send; `None` if it can only verify.
+    /// The headers that a holder of the secrets would send; `None` if they can only verify, and for a detached
+    /// scheme, whose sender's file knows what is signed.
     pub(crate) fn sign(
         &self,
-        secret: &Secret,
-        id: &str,
-        now: i64,
-        body: &[u8],
+        secrets: &[Secret],
+        unsigned: &Unsigned<'_>,
     ) -> Option<Vec<(&'static str, String)>> {
+        let (secret, now, body) = (secrets.first()?, unsigned.now, unsigned.body);
         match self {
             Self::TimestampedList(scheme) => scheme.sign(secret, now, body),
             Self::BodyDigest(scheme) => scheme.sign(secret, body),
-            Self::StandardWebhooks(scheme) => scheme.sign(secret, id, now, body),
+            Self::StandardWebhooks(scheme) => scheme.sign(secret, unsigned.id, now, body),
+            Self::SignedText(scheme) => scheme.sign(secrets, unsigned),
+            Self::Detached(_) => None,
+            Self::Token(scheme) => scheme.sign(secret),
         }
     }
 }

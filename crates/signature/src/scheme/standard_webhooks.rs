@@ -6,12 +6,9 @@
 //! introduce `v2` beside `v1`. A timestamp is digits only: that, and a body that is a JSON object, keeps
 //! the `.` between the parts unambiguous even for an id that holds one.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
-use crate::scheme::{CANDIDATES_MAX, Encoding, Match, unix_seconds};
-use crate::secret::{Candidate, ED25519_BYTES, Secret, Signature, first_match};
-use crate::{Delivery, Refusal};
+use crate::scheme::{CANDIDATES_MAX, Match, unix_seconds};
+use crate::secret::{Candidate, MAC_BYTES, Secret, first_match};
+use crate::{Algorithm, Delivery, Encoding, Headers, Refusal};
 
 /// Standard Webhooks 1.0.0: `<prefix>-id`, `<prefix>-timestamp`, `<prefix>-signature`.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +19,8 @@ pub struct StandardWebhooks {
     pub timestamp: &'static str,
     /// Header of the signatures.
     pub signature: &'static str,
+    /// Whether a header of this brand that is missing may come under the specification's own name.
+    pub unbranded_too: bool,
 }
 
 impl StandardWebhooks {
@@ -30,12 +29,14 @@ impl StandardWebhooks {
         id: "webhook-id",
         timestamp: "webhook-timestamp",
         signature: "webhook-signature",
+        unbranded_too: false,
     };
 
     pub(super) fn verify(&self, secrets: &[Secret], delivery: &Delivery<'_>) -> Result<Match, Refusal> {
-        let id = delivery.headers.required(self.id)?;
-        let timestamp = delivery.headers.required(self.timestamp)?;
-        let candidates = self.candidates(delivery.headers.required(self.signature)?)?;
+        let required = |branded, unbranded| self.required(&delivery.headers, branded, unbranded);
+        let id = required(self.id, Self::UNBRANDED.id)?;
+        let timestamp = required(self.timestamp, Self::UNBRANDED.timestamp)?;
+        let candidates = self.candidates(required(self.signature, Self::UNBRANDED.signature)?)?;
         let signed_at = unix_seconds(timestamp).ok_or(Refusal::MalformedSignature {
             header: self.timestamp,
             problem: "it is not a decimal number of unix seconds",
@@ -56,10 +57,12 @@ impl StandardWebhooks {
         body: &[u8],
     ) -> Option<Vec<(&'static str, String)>> {
         let timestamp = now.to_string();
-        let signature = match secret.sign(&[id.as_bytes(), b".", timestamp.as_bytes(), b".", body])? {
-            Signature::Mac(mac) => format!("v1,{}", Encoding::Base64.encode(&mac)),
-            Signature::Ed25519(signature) => format!("v1a,{}", STANDARD.encode(signature)),
+        let signature = secret.sign(&[id.as_bytes(), b".", timestamp.as_bytes(), b".", body])?;
+        let version = match signature.len() {
+            MAC_BYTES => "v1",
+            _ => "v1a",
         };
+        let signature = format!("{version},{}", Encoding::Base64.write(&signature));
         Some(vec![
             (self.id, id.to_owned()),
             (self.timestamp, timestamp),
@@ -67,14 +70,32 @@ impl StandardWebhooks {
         ])
     }
 
+    /// The header under its branded name, else under the other, if that is allowed.
+    fn required<'a>(
+        &self,
+        headers: &Headers<'a>,
+        branded: &'static str,
+        unbranded: &'static str,
+    ) -> Result<&'a [u8], Refusal> {
+        match headers.required(branded) {
+            Err(Refusal::MissingSignature(_)) if self.unbranded_too => {
+                headers.required(unbranded).map_err(|refusal| match refusal {
+                    Refusal::MissingSignature(_) => Refusal::MissingSignature(branded),
+                    other => other,
+                })
+            }
+            found => found,
+        }
+    }
+
     fn candidates(&self, header: &[u8]) -> Result<Vec<Candidate>, Refusal> {
         let mut signatures = 0;
         let mut candidates = Vec::new();
         for entry in header.split(|&b| b == b' ') {
             let candidate = if let Some(text) = entry.strip_prefix(b"v1,") {
-                Encoding::Base64.decode(text).map(Candidate::Mac)
+                Encoding::Base64.read(Algorithm::HmacSha256, text)
             } else if let Some(text) = entry.strip_prefix(b"v1a,") {
-                ed25519(text).map(Candidate::Ed25519)
+                Encoding::Base64.read(Algorithm::Ed25519, text)
             } else {
                 continue;
             };
@@ -97,13 +118,5 @@ impl StandardWebhooks {
             header: self.signature,
             problem,
         }
-    }
-}
-
-fn ed25519(text: &[u8]) -> Option<ed25519_dalek::Signature> {
-    let mut bytes = [0; ED25519_BYTES];
-    match STANDARD.decode_slice(text, &mut bytes) {
-        Ok(ED25519_BYTES) => Some(ed25519_dalek::Signature::from_bytes(&bytes)),
-        Ok(_) | Err(_) => None,
     }
 }

@@ -6,9 +6,9 @@
 //! digits; what is not is no candidate, and a header without a candidate is malformed. Two timestamps
 //! are refused, because one SDK takes the first and the next takes the last.
 
-use crate::scheme::{CANDIDATES_MAX, Encoding, Match, unix_seconds};
+use crate::scheme::{CANDIDATES_MAX, Match, unix_seconds};
 use crate::secret::{Candidate, Secret, first_match};
-use crate::{Delivery, Refusal};
+use crate::{Algorithm, Delivery, Encoding, Refusal};
 
 /// `t=…,v1=…[,v1=…]` in one header; signed is the timestamp's text, a joiner, the body.
 #[derive(Debug, Clone, Copy)]
@@ -46,9 +46,9 @@ impl TimestampedList {
 
     pub(super) fn sign(&self, secret: &Secret, now: i64, body: &[u8]) -> Option<Vec<(&'static str, String)>> {
         let timestamp = now.to_string();
-        let digest = secret.mac(&[timestamp.as_bytes(), &[self.joiner], body])?;
+        let digest = secret.sign(&[timestamp.as_bytes(), &[self.joiner], body])?;
         let (t, v, separator) = (self.timestamp, self.signature, char::from(self.separator));
-        let digest = Encoding::Hex.encode(&digest);
+        let digest = Encoding::Hex.write(&digest);
         Some(vec![(
             self.header,
             format!("{t}={timestamp}{separator}{v}={digest}"),
@@ -70,7 +70,7 @@ impl TimestampedList {
                 }
             } else if key == self.signature.as_bytes() {
                 signatures += 1;
-                candidates.extend(Encoding::Hex.decode(value).map(Candidate::Mac));
+                candidates.extend(Encoding::Hex.read(Algorithm::HmacSha256, value));
             }
             if signatures > CANDIDATES_MAX {
                 return Err(self.malformed("it holds more than 20 signatures"));

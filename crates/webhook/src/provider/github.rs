@@ -9,55 +9,83 @@ use std::time::Duration;
 use hookgate_signature::{BodyDigest, Encoding, Headers, Scheme, Tolerance, Verified};
 use percent_encoding::percent_decode;
 
-use crate::provider::Knowledge;
+use crate::knowledge::{Knowledge, Places, Success, UrlUse};
+use crate::provider::Definition;
 use crate::sample::{Sample, Template, nineteen_digits, rfc3339, uuid};
 use crate::value::Value;
-use crate::{Event, Unreadable, fields};
+use crate::{Event, Reading, Unreadable, fields};
 
-pub(super) const KNOWLEDGE: Knowledge = Knowledge {
-    name: "github",
-    // The SHA-1 in `X-Hub-Signature` accompanies it and is not accepted.
-    scheme: Scheme::BodyDigest(BodyDigest {
-        headers: &["X-Hub-Signature-256"],
-        prefix: "sha256=",
-        encoding: Encoding::Hex,
-    }),
-    tolerance: Tolerance::Off,
-    // Ten seconds on github.com; Enterprise Server waits thirty.
-    answer_budget: Duration::from_secs(10),
-    // A failure stays failed until somebody redelivers it (handling-failed-webhook-deliveries).
-    automatic_retries: None,
-    // By hand or by the API while the delivery is kept, with its id (redelivering-webhooks): some days, fewer than
-    // seven on github.com.
-    manual_resend: Some(Duration::from_hours(7 * 24)),
-    client_error_is_final: false,
-    refusal_status: 400,
-    // Larger events are not delivered at all.
-    body_bytes_max: Some(25 * 1024 * 1024),
-    id_is_signed: false,
-    batches: false,
-    forwarded_headers: &[
-        "X-Hub-Signature-256",
-        "X-Hub-Signature",
-        "X-GitHub-Delivery",
-        "X-GitHub-Event",
-        "X-GitHub-Hook-ID",
-        "X-GitHub-Hook-Installation-Target-ID",
-        "X-GitHub-Hook-Installation-Target-Type",
-    ],
-    dev_secret: "hookgate_dev_github",
+pub(super) const DEFINITION: Definition = Definition {
+    knowledge: Knowledge {
+        name: "github",
+        title: "GitHub",
+        // The SHA-1 in `X-Hub-Signature` accompanies it and is not accepted.
+        scheme: Scheme::BodyDigest(BodyDigest {
+            headers: &["X-Hub-Signature-256"],
+            prefix: "sha256=",
+            encoding: Encoding::Hex,
+        }),
+        tolerance: Tolerance::Off,
+        url: UrlUse::Unused,
+        places: Places {
+            id: "header `X-GitHub-Delivery`",
+            event_type: "header `X-GitHub-Event`",
+            object: "",
+            time: "",
+            account: "headers `X-GitHub-Hook-Installation-Target-Type` and `-ID`",
+            mode: "",
+        },
+        // Ten seconds on github.com; Enterprise Server waits thirty.
+        answer_budget: Duration::from_secs(10),
+        answer_budget_is_published: true,
+        success: Success::Ok,
+        // A failure stays failed until somebody redelivers it (handling-failed-webhook-deliveries).
+        automatic_retries: None,
+        // By hand or by the API while the delivery is kept, with its id (redelivering-webhooks): some days, fewer than
+        // seven on github.com.
+        manual_resend: Some(Duration::from_hours(7 * 24)),
+        retries_in_words: "none: a failure stays failed until somebody redelivers it",
+        gives_up: "",
+        client_error_is_final: false,
+        refusal_status: 400,
+        // Larger events are not delivered at all.
+        body_bytes_max: Some(25 * 1024 * 1024),
+        id_is_signed: false,
+        batches: false,
+        handshake: "",
+        forwarded_headers: &[
+            "X-Hub-Signature-256",
+            "X-Hub-Signature",
+            "X-GitHub-Delivery",
+            "X-GitHub-Event",
+            "X-GitHub-Hook-ID",
+            "X-GitHub-Hook-Installation-Target-ID",
+            "X-GitHub-Hook-Installation-Target-Type",
+        ],
+        dev_secrets: &["hookgate_dev_github"],
+        sources: &[
+            "docs.github.com: validating-webhook-deliveries, best-practices-for-using-webhooks, handling-failed-webhook-deliveries, redelivering-webhooks",
+            "@octokit/webhooks-methods 6.0.0",
+        ],
+    },
+    read,
+    seals: None,
+    signed_at: None,
+    sign: None,
+    samples: SAMPLES,
+    sample,
 };
 
 /// Id and type stand in headers, which are not signed; of the signed body only the form is checked. The
 /// redelivery of an event keeps the id. There is no event time, and test mode does not exist.
-pub(super) fn read(verified: &Verified<'_>) -> Result<Vec<Event>, Unreadable> {
+fn read(verified: &Verified<'_>) -> Result<Reading, Unreadable> {
     fields::check(&json(verified.body())?)?;
     let header = |name| Value::from_header(verified.headers(), name);
     let id = header("X-GitHub-Delivery").event_id("the X-GitHub-Delivery header is missing")?;
     let event = Event::new(id, verified.body().clone())
         .with_type(&header("X-GitHub-Event"))
         .with_account(&account(verified.headers()));
-    Ok(vec![event])
+    Ok(event.into())
 }
 
 /// The JSON of the body. A hook may be set to send a form with the JSON in `payload`; the MAC covers the
@@ -100,7 +128,7 @@ fn account<'a>(headers: &Headers<'a>) -> Value<'a> {
     }
 }
 
-pub(super) const SAMPLES: &[Template] = &[
+const SAMPLES: &[Template] = &[
     Template {
         event_type: "push",
         body: include_str!("../../samples/github/push.json"),
@@ -119,7 +147,7 @@ pub(super) const SAMPLES: &[Template] = &[
     },
 ];
 
-pub(super) fn sample(template: &Template, serial: u128, now_ms: i64) -> Sample {
+fn sample(template: &Template, serial: u128, now_ms: i64) -> Sample {
     let id = uuid(serial);
     let sha = format!("{serial:040x}");
     Sample {

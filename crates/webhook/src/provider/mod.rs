@@ -1,71 +1,67 @@
 //! The providers: one enum arm and one file each.
+//!
+//! A file defines everything special about its provider: what is known about it, how a delivery is read, and, where
+//! it is needed, what is signed, what a handshake is answered, and how a sample is signed.
 
 mod github;
 mod shopify;
 mod standard_webhooks;
 mod stripe;
 
-use std::time::Duration;
-
-use hookgate_signature::{Scheme, Tolerance, Verified};
+use bytes::Bytes;
+use hookgate_signature::{BadSecret, Delivery, Keys, Refusal, Seal, Tolerance, Unsigned, Verified};
+use secrecy::SecretString;
 
 use crate::sample::{Sample, Template, UnknownType};
-use crate::{Event, Unreadable};
+use crate::{Knowledge, Reading, Unreadable};
 
 /// A provider whose deliveries hookgate understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// Stripe.
     Stripe,
-    /// GitHub.
-    Github,
     /// Shopify.
     Shopify,
+    /// GitHub.
+    Github,
     /// Any sender that follows Standard Webhooks 1.0.0.
     StandardWebhooks,
 }
 
-/// What is known about how a provider delivers. Facts only; the gateway decides what follows.
-#[derive(Debug, Clone, Copy)]
-pub struct Knowledge {
-    /// As in configuration, keys and labels, e.g. `stripe`.
-    pub name: &'static str,
-    /// How it signs.
-    pub scheme: Scheme,
-    /// How far its signed timestamps may lie from the receiver's clock.
-    pub tolerance: Tolerance,
-    /// How long it waits for an answer; what we assume where it publishes none.
-    pub answer_budget: Duration,
-    /// For how long after an event it sends the same id again by itself; `None` if it never does.
-    pub automatic_retries: Option<Duration>,
-    /// For how long after an event a person can have it send the same id again; `None` where it offers no such thing.
-    pub manual_resend: Option<Duration>,
-    /// Whether it treats every 4xx as final, so that "try later" must be a 5xx.
-    pub client_error_is_final: bool,
-    /// HTTP status it wants for a bad signature: 400, or 401 where it demands that.
-    pub refusal_status: u16,
-    /// Largest body it sends, bytes; `None` where it publishes none.
-    pub body_bytes_max: Option<usize>,
-    /// Whether its event id is part of the signed bytes.
-    pub id_is_signed: bool,
-    /// Whether one delivery can carry several events.
-    pub batches: bool,
-    /// Header names that a target needs to verify the provider's signature itself and to read id and type.
-    pub forwarded_headers: &'static [&'static str],
-    /// A published secret for `hookgate dev`. Worthless by design.
-    pub dev_secret: &'static str,
+/// Everything about one provider.
+pub(crate) struct Definition {
+    pub(crate) knowledge: Knowledge,
+    /// The events of a verified delivery. Its errors never quote the body.
+    pub(crate) read: fn(&Verified<'_>) -> Result<Reading, Unreadable>,
+    /// Where parts of a body are signed, or a text that has to be worked out: what is said to be signed. It reads what
+    /// nobody has verified, so it is bounded and yields only signed bytes and signatures.
+    pub(crate) seals: Option<fn(&Delivery<'_>) -> Result<Vec<Seal>, Refusal>>,
+    /// Where the signed time stands in the body: reads it, unix seconds, once the signature is known to be good.
+    pub(crate) signed_at: Option<fn(&Verified<'_>) -> Result<i64, Refusal>>,
+    /// Signs a sample where more than headers over the body are needed.
+    pub(crate) sign: Option<fn(&Keys, &Sample, &Sending<'_>) -> Signed>,
+    /// Samples, the most telling one first.
+    pub(crate) samples: &'static [Template],
+    /// Fills a sample in.
+    pub(crate) sample: fn(&Template, u128, i64) -> Sample,
 }
 
-impl Knowledge {
-    /// Whether it tries again by itself after a failure.
-    pub fn retries(&self) -> bool {
-        self.automatic_retries.is_some()
-    }
+/// Where and when a sample is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Sending<'a> {
+    /// The URL as registered with the provider.
+    pub url: &'a str,
+    /// The sender's clock, unix seconds.
+    pub now: i64,
+}
 
-    /// Longest time after which it can send the same id again, by itself or by a person's hand.
-    pub fn resend_window(&self) -> Duration {
-        self.automatic_retries.max(self.manual_resend).unwrap_or_default()
-    }
+/// A sample as it goes over the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    /// All headers.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Bytes,
 }
 
 /// No provider of this name.
@@ -75,7 +71,16 @@ pub struct UnknownProvider;
 
 impl Provider {
     /// Every provider, in the order of the documentation.
-    pub const ALL: [Self; 4] = [Self::Stripe, Self::Github, Self::Shopify, Self::StandardWebhooks];
+    pub const ALL: [Self; 4] = [Self::Stripe, Self::Shopify, Self::Github, Self::StandardWebhooks];
+
+    fn definition(self) -> &'static Definition {
+        match self {
+            Self::Stripe => &stripe::DEFINITION,
+            Self::Shopify => &shopify::DEFINITION,
+            Self::Github => &github::DEFINITION,
+            Self::StandardWebhooks => &standard_webhooks::DEFINITION,
+        }
+    }
 
     /// As in configuration, keys and labels, e.g. `stripe`.
     pub fn name(self) -> &'static str {
@@ -84,26 +89,57 @@ impl Provider {
 
     /// What is known about how it delivers.
     pub fn knowledge(self) -> &'static Knowledge {
-        match self {
-            Self::Stripe => &stripe::KNOWLEDGE,
-            Self::Github => &github::KNOWLEDGE,
-            Self::Shopify => &shopify::KNOWLEDGE,
-            Self::StandardWebhooks => &standard_webhooks::KNOWLEDGE,
+        &self.definition().knowledge
+    }
+
+    /// Prepares the keys of an endpoint.
+    ///
+    /// # Errors
+    /// [`BadSecret`] as [`Keys::new`].
+    pub fn keys(self, secrets: &[SecretString], tolerance: Tolerance) -> Result<Keys, BadSecret> {
+        Keys::new(self.knowledge().scheme, secrets, tolerance)
+    }
+
+    /// The keys of `hookgate dev`, which are published.
+    pub fn dev_keys(self) -> Keys {
+        let secrets: Vec<SecretString> = self.dev_secrets();
+        self.keys(&secrets, self.knowledge().tolerance)
+            .expect("a test prepares the dev secrets of every provider")
+    }
+
+    /// The secrets of `hookgate dev`, which are published.
+    pub fn dev_secrets(self) -> Vec<SecretString> {
+        let secrets = self.knowledge().dev_secrets;
+        secrets.iter().copied().map(SecretString::from).collect()
+    }
+
+    /// Verifies a delivery at `now`, unix seconds.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names the first thing wrong.
+    pub fn verify<'a>(self, keys: &Keys, delivery: Delivery<'a>, now: i64) -> Result<Verified<'a>, Refusal> {
+        let definition = self.definition();
+        let verified = match definition.seals {
+            None => keys.verify(delivery, now)?,
+            Some(seals) => {
+                let seals = seals(&delivery)?;
+                keys.verify_seals(delivery, seals, now)?
+            }
+        };
+        match (definition.signed_at, keys.tolerance()) {
+            (None, _) | (Some(_), Tolerance::Off | Tolerance::OnRequest) => {}
+            (Some(signed_at), tolerance) => tolerance.check(signed_at(&verified)?, now)?,
         }
+        Ok(verified)
     }
 
     /// The events of a verified delivery: one, or several where the provider batches; never none without
-    /// an error unless the provider documents an empty batch.
+    /// an error unless the provider documents an empty batch. Or a handshake and its answer.
     ///
     /// # Errors
     /// [`Unreadable`] if no event can be read; its text never quotes the body.
-    pub fn read(self, verified: &Verified<'_>) -> Result<Vec<Event>, Unreadable> {
-        match self {
-            Self::Stripe => stripe::read(verified),
-            Self::Github => github::read(verified),
-            Self::Shopify => shopify::read(verified),
-            Self::StandardWebhooks => standard_webhooks::read(verified),
-        }
+    pub fn read(self, verified: &Verified<'_>) -> Result<Reading, Unreadable> {
+        (self.definition().read)(verified)
     }
 
     /// An unsigned delivery as the provider would send it at `now_ms`, unix milliseconds: of the given
@@ -112,31 +148,45 @@ impl Provider {
     /// # Errors
     /// [`UnknownType`] if there is no sample of the type.
     pub fn sample(self, event_type: Option<&str>, serial: u128, now_ms: i64) -> Result<Sample, UnknownType> {
-        let template = self
-            .samples()
+        let definition = self.definition();
+        let template = definition
+            .samples
             .iter()
             .find(|template| event_type.is_none_or(|wanted| wanted == template.event_type))
             .ok_or_else(|| UnknownType(self.sample_types().collect::<Vec<_>>().join(", ")))?;
-        Ok(match self {
-            Self::Stripe => stripe::sample(template, serial, now_ms),
-            Self::Github => github::sample(template, serial, now_ms),
-            Self::Shopify => shopify::sample(template, serial, now_ms),
-            Self::StandardWebhooks => standard_webhooks::sample(template, serial, now_ms),
-        })
+        Ok((definition.sample)(template, serial, now_ms))
+    }
+
+    /// Signs a sample as the provider would.
+    pub fn sign(self, keys: &Keys, sample: &Sample, sending: &Sending<'_>) -> Signed {
+        if let Some(sign) = self.definition().sign {
+            return sign(keys, sample, sending);
+        }
+        let own: Vec<_> = sample
+            .headers
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect();
+        let signatures = keys.sign_request(&Unsigned {
+            id: &sample.id,
+            now: sending.now,
+            method: "POST",
+            url: Some(sending.url),
+            headers: &own,
+            body: &sample.body,
+        });
+        Signed {
+            headers: sample.headers.iter().cloned().chain(signatures).collect(),
+            body: sample.body.clone(),
+        }
     }
 
     /// The types of which there are samples.
     pub fn sample_types(self) -> impl Iterator<Item = &'static str> {
-        self.samples().iter().map(|template| template.event_type)
-    }
-
-    fn samples(self) -> &'static [Template] {
-        match self {
-            Self::Stripe => stripe::SAMPLES,
-            Self::Github => github::SAMPLES,
-            Self::Shopify => shopify::SAMPLES,
-            Self::StandardWebhooks => standard_webhooks::SAMPLES,
-        }
+        self.definition()
+            .samples
+            .iter()
+            .map(|template| template.event_type)
     }
 }
 

@@ -7,42 +7,72 @@ use std::time::Duration;
 
 use hookgate_signature::{Scheme, TimestampedList, Tolerance, Verified};
 
-use crate::provider::Knowledge;
+use crate::knowledge::{Knowledge, Places, Success, UrlUse};
+use crate::provider::Definition;
 use crate::sample::{Sample, Template};
 use crate::value::Value;
-use crate::{Event, Mode, Unreadable, fields};
+use crate::{Event, Mode, Reading, Unreadable, fields};
 
-pub(super) const KNOWLEDGE: Knowledge = Knowledge {
-    name: "stripe",
-    // `v0` is a fake scheme that test mode adds. The key is the whole secret with its `whsec_`.
-    scheme: Scheme::TimestampedList(TimestampedList {
-        header: "Stripe-Signature",
-        timestamp: "t",
-        signature: "v1",
-        separator: b',',
-        joiner: b'.',
-    }),
-    // The SDKs' default. None of them refuses a timestamp from the future.
-    tolerance: Tolerance::Past(Duration::from_secs(300)),
-    // Not published. Ten seconds is how long Checkout waits before it sends the buyer on.
-    answer_budget: Duration::from_secs(10),
-    // Live mode; in a sandbox three times over a few hours (docs.stripe.com/webhooks).
-    automatic_retries: Some(Duration::from_hours(3 * 24)),
-    // By the CLI; from the Dashboard fifteen days (docs.stripe.com/webhooks/process-undelivered-events).
-    manual_resend: Some(Duration::from_hours(30 * 24)),
-    client_error_is_final: false,
-    refusal_status: 400,
-    body_bytes_max: None,
-    id_is_signed: true,
-    batches: false,
-    forwarded_headers: &["Stripe-Signature"],
-    dev_secret: "whsec_hookgate_dev_stripe",
+pub(super) const DEFINITION: Definition = Definition {
+    knowledge: Knowledge {
+        name: "stripe",
+        title: "Stripe",
+        // `v0` is a fake scheme that test mode adds. The key is the whole secret with its `whsec_`.
+        scheme: Scheme::TimestampedList(TimestampedList {
+            header: "Stripe-Signature",
+            timestamp: "t",
+            signature: "v1",
+            separator: b',',
+            joiner: b'.',
+        }),
+        // The SDKs' default. None of them refuses a timestamp from the future.
+        tolerance: Tolerance::Past(Duration::from_secs(300)),
+        url: UrlUse::Unused,
+        places: Places {
+            id: "body `id`",
+            event_type: "body `type`",
+            object: "body `data.object.id`; thin events `related_object.id`",
+            time: "body `created`",
+            account: "body `account` (Connect)",
+            mode: "body `livemode`",
+        },
+        // Not published. Ten seconds is how long Checkout waits before it sends the buyer on.
+        answer_budget: Duration::from_secs(10),
+        answer_budget_is_published: false,
+        success: Success::Ok,
+        // Live mode; in a sandbox three times over a few hours (docs.stripe.com/webhooks).
+        automatic_retries: Some(Duration::from_hours(3 * 24)),
+        // By the CLI; from the Dashboard fifteen days (docs.stripe.com/webhooks/process-undelivered-events).
+        manual_resend: Some(Duration::from_hours(30 * 24)),
+        retries_in_words: "live: for three days with growing pauses; sandbox: three times over a few hours",
+        gives_up: "",
+        client_error_is_final: false,
+        refusal_status: 400,
+        body_bytes_max: None,
+        id_is_signed: true,
+        batches: false,
+        handshake: "",
+        forwarded_headers: &["Stripe-Signature"],
+        dev_secrets: &["whsec_hookgate_dev_stripe"],
+        sources: &[
+            "docs.stripe.com/webhooks",
+            "docs.stripe.com/webhooks/process-undelivered-events",
+            "docs.stripe.com/checkout/fulfillment",
+            "stripe-node 23.1.0, stripe-python 16.1.0, stripe-go v86",
+        ],
+    },
+    read,
+    seals: None,
+    signed_at: None,
+    sign: None,
+    samples: SAMPLES,
+    sample,
 };
 
 /// Everything stands in the signed body. `data.object.id` is not always there: a Balance has no id, nor
 /// had an upcoming invoice in older API versions. A thin event (`v2.core.event`) names the object it is
 /// about in `related_object`. `account` is the connected account.
-pub(super) fn read(verified: &Verified<'_>) -> Result<Vec<Event>, Unreadable> {
+fn read(verified: &Verified<'_>) -> Result<Reading, Unreadable> {
     let [
         id,
         object,
@@ -76,7 +106,7 @@ pub(super) fn read(verified: &Verified<'_>) -> Result<Vec<Event>, Unreadable> {
         .with_account(&account)
         .with_mode(mode(&livemode))
         .with_time(&created);
-    Ok(vec![event])
+    Ok(event.into())
 }
 
 fn mode(livemode: &Value<'_>) -> Mode {
@@ -87,7 +117,7 @@ fn mode(livemode: &Value<'_>) -> Mode {
     }
 }
 
-pub(super) const SAMPLES: &[Template] = &[
+const SAMPLES: &[Template] = &[
     Template {
         event_type: "invoice.paid",
         body: include_str!("../../samples/stripe/invoice.paid.json"),
@@ -110,7 +140,7 @@ pub(super) const SAMPLES: &[Template] = &[
     },
 ];
 
-pub(super) fn sample(template: &Template, serial: u128, now_ms: i64) -> Sample {
+fn sample(template: &Template, serial: u128, now_ms: i64) -> Sample {
     let serial = format!("{serial:024x}");
     let id = format!("evt_{serial}");
     let unix = (now_ms / 1000).to_string();

@@ -13,17 +13,14 @@ mod stripe;
 mod vectors;
 
 use bytes::Bytes;
-use hookgate_signature::{Delivery, Headers, Keys};
+use hookgate_signature::{Delivery, Headers};
 use hookgate_webhook::{Event, Provider, Unreadable};
-use secrecy::SecretString;
 
 const NOW_MS: i64 = 1_790_000_010_123;
 
 /// Signs and reads one delivery. `id` is the message id, where the scheme signs one.
 fn read(provider: Provider, id: &str, headers: &[(&str, &[u8])], body: &[u8]) -> Result<Event, Unreadable> {
-    let knowledge = provider.knowledge();
-    let secret = SecretString::from(knowledge.dev_secret);
-    let keys = Keys::new(knowledge.scheme, &[secret], knowledge.tolerance).unwrap();
+    let keys = provider.dev_keys();
     let signed = keys.sign(id, NOW_MS / 1000, body);
     let signed = signed.iter().map(|(name, value)| (*name, value.as_bytes()));
     let delivery = Delivery {
@@ -32,8 +29,8 @@ fn read(provider: Provider, id: &str, headers: &[(&str, &[u8])], body: &[u8]) ->
         headers: Headers::from_iter(headers.iter().copied().chain(signed)),
         body: Bytes::copy_from_slice(body),
     };
-    let verified = keys.verify(delivery, NOW_MS / 1000).unwrap();
-    let mut events = provider.read(&verified)?;
+    let verified = provider.verify(&keys, delivery, NOW_MS / 1000).unwrap();
+    let mut events = provider.read(&verified)?.events;
     assert_eq!(events.len(), 1, "none of these providers batches");
     Ok(events.remove(0))
 }

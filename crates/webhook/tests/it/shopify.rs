@@ -76,6 +76,7 @@ fn the_two_spellings_of_the_headers_are_not_mixed() {
     let event = Provider::Shopify
         .read(&keys.verify(delivery, 0).unwrap())
         .unwrap()
+        .events
         .remove(0);
     assert_eq!((event.id.as_str(), event.event_type), ("genuine", None));
 }

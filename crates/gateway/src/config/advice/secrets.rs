@@ -25,7 +25,8 @@ pub(super) fn advice(config: &Config) -> Vec<Advice> {
 
 /// Dev secrets stand in the source code.
 fn published(source: &SourceConfig) -> Option<Advice> {
-    let ours = |provider: &Provider| source.has_secret(provider.knowledge().dev_secret);
+    let published = |provider: &Provider| provider.knowledge().dev_secrets;
+    let ours = |provider: &Provider| published(provider).iter().any(|secret| source.has_secret(secret));
     let provider = Provider::ALL.into_iter().find(ours)?;
     Some(Advice::warning(format!(
         "source {}: one of its secrets is the published dev secret of {}, with which anybody can sign: set the provider's own",

@@ -18,8 +18,7 @@ const TOO_EARLY: &str = "parked for 72 h: ";
 
 /// Providers whose failed or lost forward nobody will send again: such a run is handed to the workers.
 pub(crate) fn never_retrying() -> impl Iterator<Item = &'static str> {
-    let silent = |provider: &Provider| !provider.knowledge().retries();
-    Provider::ALL.into_iter().filter(silent).map(Provider::name)
+    Provider::stored_names().filter_map(|(name, retries, _)| (!retries).then_some(name))
 }
 
 /// A run and how it is to end.

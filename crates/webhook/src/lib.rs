@@ -19,7 +19,7 @@ pub mod vectors;
 pub use event::{Batch, Dropped, Event, Mode};
 pub use identity::{BadName, EventId, EventKey, Field, SourceName};
 pub use knowledge::{Knowledge, Places, Success, UrlUse};
-pub use provider::{Provider, Sending, Signed, UnknownProvider};
+pub use provider::{Custom, Description, Kind, Place, Provider, Sending, Signed, UnknownProvider};
 pub use provider_time::ProviderTime;
 pub use reading::{Answer, Reading};
 pub use sample::{Sample, UnknownType};

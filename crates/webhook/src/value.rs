@@ -62,6 +62,14 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The event id of a sender that a configuration describes; one that numbers its events means the digits.
+    pub(crate) fn own_event_id(&self) -> Result<EventId, Unreadable> {
+        match self {
+            Self::Number(digits) => EventId::parse(digits).map_err(|bad| Unreadable::BadEventId(bad.0)),
+            _ => self.event_id("there is no event id where `event.id` of the configuration says it stands"),
+        }
+    }
+
     /// The text, if it fits.
     pub(crate) fn text(&self) -> Option<Field> {
         match self {

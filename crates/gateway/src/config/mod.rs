@@ -2,6 +2,8 @@
 //! wrong value stops the start with one sentence.
 
 mod advice;
+mod custom;
+mod form;
 mod reader;
 pub mod setting;
 mod show;

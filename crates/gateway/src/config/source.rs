@@ -9,6 +9,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use super::custom;
+use super::form::fault;
 use super::reader::{self, Reader, Wrong};
 use super::setting;
 use super::target::{self, TargetConfig, Wanted};
@@ -111,7 +113,7 @@ impl SourceConfig {
 /// A `[sources.NAME]` table. What it leaves out comes from the global settings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SourceTable {
+pub(super) struct SourceTable {
     provider: Option<String>,
     secrets: Option<Vec<SecretString>>,
     secret_file: Option<PathBuf>,
@@ -129,6 +131,9 @@ struct SourceTable {
     #[serde(default, deserialize_with = "delay")]
     retry_base: Option<Duration>,
     concurrency: Option<NonZeroUsize>,
+    signature: Option<toml::Value>,
+    event: Option<toml::Value>,
+    sender: Option<toml::Value>,
 }
 
 /// Largest body unless a setting or a provider's published size says more: fits every payload seen from
@@ -194,13 +199,7 @@ fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {
 }
 
 fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) -> Result<SourceConfig, Wrong> {
-    let provider_name = table.provider.as_deref().unwrap_or(name.as_str());
-    let provider: Provider =
-        provider_name
-            .parse()
-            .map_err(|unknown: hookgate_webhook::UnknownProvider| {
-                Wrong::Combination(format!("source {name} has provider {provider_name:?}: {unknown}"))
-            })?;
+    let provider = provider(&name, &table)?;
     let secrets = secrets(reader, dev, &name, provider, &table)?;
     let knowledge = provider.knowledge();
     let global_timeout = reader.optional(&setting::HANDLER_TIMEOUT, reader::duration_from(reader::MOMENT))?;
@@ -254,6 +253,32 @@ fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) ->
             .unwrap_or(default_bytes),
         name,
     })
+}
+
+/// A built-in provider, or the sender that the table describes.
+fn provider(name: &SourceName, table: &SourceTable) -> Result<Provider, Wrong> {
+    let wanted = table.provider.as_deref().unwrap_or(name.as_str());
+    let tables = custom::Tables {
+        signature: table.signature.as_ref(),
+        event: table.event.as_ref(),
+        sender: table.sender.as_ref(),
+    };
+    if let Some(kind) = custom::kind(wanted) {
+        let described = custom::provider(kind, &tables);
+        return described.map_err(|problem| Wrong::Combination(format!("source {name}: {problem}")));
+    }
+    if let Some(described) = tables.any() {
+        return Err(Wrong::Combination(format!(
+            "source {name}: {described} describes a sender of your own: use it with provider = \"hmac\" or \"token\""
+        )));
+    }
+    wanted
+        .parse()
+        .map_err(|unknown: hookgate_webhook::UnknownProvider| {
+            Wrong::Combination(format!(
+                "source {name} has provider {wanted:?}: {unknown}, and hmac and token for senders of your own"
+            ))
+        })
 }
 
 /// Secrets: from the environment, its file, the table, the table's file; in dev the published one.
@@ -340,43 +365,4 @@ fn duration_from<'de, D: Deserializer<'de>>(
         Some(duration) => Ok(Some(duration)),
         None => Err(D::Error::custom("not a duration")),
     }
-}
-
-/// Which key of a table is at fault, and what it takes. The message of the deserializer would quote the
-/// value, and that may be a secret.
-fn fault(table: &toml::Value) -> String {
-    let Some(table) = table.as_table() else {
-        return "it is not a table of settings".to_owned();
-    };
-    let alone =
-        |(key, value): (&String, &toml::Value)| toml::Table::from_iter([(key.clone(), value.clone())]);
-    let at_fault = table
-        .iter()
-        .find(|entry| alone(*entry).try_into::<SourceTable>().is_err());
-    match at_fault.map(|(key, _)| (key, form(key))) {
-        Some((key, Some(form))) => format!("{key} is not accepted: expected {form}"),
-        Some((key, None)) => format!("{key} is not a setting of a source"),
-        None => "it cannot be read".to_owned(),
-    }
-}
-
-/// What a key of a source's table takes; `None` if there is no such key.
-fn form(key: &str) -> Option<&'static str> {
-    Some(match key {
-        "provider" => "the name of a provider, e.g. \"stripe\"",
-        "secrets" => "a list of texts, e.g. [\"…\"]",
-        "secret_file" => "the path of a file with one secret a line",
-        "handler" => setting::HANDLER.accepts,
-        "consumer" => setting::CONSUMER.accepts,
-        "target" => "the name of a [targets.NAME] table",
-        "retry_max_attempts" => setting::RETRY_MAX_ATTEMPTS.accepts,
-        "retry_base" => setting::RETRY_BASE.accepts,
-        "concurrency" => setting::WORKER_CONCURRENCY.accepts,
-        "target_url" => setting::TARGET_URL.accepts,
-        "target_secret" => setting::TARGET_SECRET.accepts,
-        "handler_timeout" => setting::HANDLER_TIMEOUT.accepts,
-        "claim_lease" => setting::CLAIM_LEASE.accepts,
-        "max_body_bytes" => setting::MAX_BODY_BYTES.accepts,
-        _ => return None,
-    })
 }

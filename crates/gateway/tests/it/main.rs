@@ -19,6 +19,7 @@ mod copies;
 mod crash;
 mod crew;
 mod crowd;
+mod custom_sender;
 mod dead_letters;
 mod death_alert;
 mod deployment;

@@ -97,12 +97,11 @@ pub(crate) struct Age {
 }
 
 fn ages(rows: Duration, place: &SweepPlace) -> Vec<Age> {
-    let known = Provider::ALL.iter().map(|provider| provider.knowledge());
-    known
-        .map(|knowledge| Age {
-            provider: knowledge.name,
-            age: rows.max(knowledge.resend_window()),
-            from: place.rows.get(knowledge.name).copied().unwrap_or_default(),
+    Provider::stored_names()
+        .map(|(provider, _, window)| Age {
+            provider,
+            age: rows.max(window),
+            from: place.rows.get(provider).copied().unwrap_or_default(),
         })
         .collect()
 }

@@ -9,6 +9,7 @@ mod body_digest;
 pub(crate) mod detached;
 mod signed_text;
 mod standard_webhooks;
+mod template;
 mod timestamped_list;
 mod token;
 
@@ -16,6 +17,7 @@ pub use body_digest::BodyDigest;
 pub use detached::{Detached, Offered, Seal};
 pub use signed_text::{Part, SignedText, Timestamp, Unit};
 pub use standard_webhooks::StandardWebhooks;
+pub use template::{BadTemplate, Written, read_template};
 pub use timestamped_list::TimestampedList;
 pub use token::Token;
 
@@ -61,6 +63,37 @@ impl Scheme {
             Self::SignedText(scheme) => scheme.header,
             Self::Detached(scheme) => scheme.header,
             Self::Token(scheme) => scheme.header,
+        }
+    }
+
+    /// Every header that a verifier needs.
+    pub fn headers(&self) -> Vec<&'static str> {
+        match self {
+            Self::TimestampedList(scheme) => vec![scheme.header],
+            Self::BodyDigest(scheme) => scheme.headers.to_vec(),
+            Self::StandardWebhooks(scheme) => vec![scheme.id, scheme.timestamp, scheme.signature],
+            Self::SignedText(scheme) => scheme.headers(),
+            Self::Detached(scheme) => vec![scheme.header],
+            Self::Token(scheme) => vec![scheme.header],
+        }
+    }
+
+    /// Whether it signs the body.
+    pub fn signs_body(&self) -> bool {
+        match self {
+            Self::TimestampedList(_) | Self::BodyDigest(_) | Self::StandardWebhooks(_) => true,
+            Self::SignedText(scheme) => scheme.parts.contains(&Part::Body),
+            Self::Detached(_) | Self::Token(_) => false,
+        }
+    }
+
+    /// Whether it signs the value of this header.
+    pub fn signs_header(&self, name: &str) -> bool {
+        let is = |header: &str| header.eq_ignore_ascii_case(name);
+        match self {
+            Self::StandardWebhooks(scheme) => is(scheme.id) || is(scheme.timestamp),
+            Self::SignedText(scheme) => scheme.signed_headers().any(is),
+            Self::TimestampedList(_) | Self::BodyDigest(_) | Self::Detached(_) | Self::Token(_) => false,
         }
     }
 

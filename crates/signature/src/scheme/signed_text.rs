@@ -122,6 +122,23 @@ impl SignedText {
         Some(headers)
     }
 
+    pub(super) fn headers(&self) -> Vec<&'static str> {
+        std::iter::once(self.header)
+            .chain(self.timestamp.map(|timestamp| timestamp.header))
+            .chain(self.signed_headers())
+            .collect()
+    }
+
+    /// The headers whose values are part of the text.
+    pub(super) fn signed_headers(&self) -> impl Iterator<Item = &'static str> {
+        let timestamp = self.timestamp.map(|timestamp| timestamp.header);
+        self.parts.iter().filter_map(move |part| match part {
+            Part::Header(name) => Some(*name),
+            Part::Timestamp => timestamp,
+            _ => None,
+        })
+    }
+
     fn signed_at(&self, delivery: &Delivery<'_>) -> Result<Option<i64>, Refusal> {
         let Some(timestamp) = &self.timestamp else {
             return Ok(None);

@@ -3,10 +3,13 @@
 //! A file defines everything special about its provider: what is known about it, how a delivery is read, and, where
 //! it is needed, what is signed, what a handshake is answered, and how a sample is signed.
 
+mod custom;
 mod github;
 mod shopify;
 mod standard_webhooks;
 mod stripe;
+
+pub use custom::{Custom, Description, Kind, Place};
 
 use bytes::Bytes;
 use hookgate_signature::{BadSecret, Delivery, Keys, Refusal, Seal, Tolerance, Unsigned, Verified};
@@ -26,6 +29,8 @@ pub enum Provider {
     Github,
     /// Any sender that follows Standard Webhooks 1.0.0.
     StandardWebhooks,
+    /// A sender that a configuration describes.
+    Custom(Custom),
 }
 
 /// Everything about one provider.
@@ -70,11 +75,12 @@ pub struct Signed {
 pub struct UnknownProvider;
 
 impl Provider {
-    /// Every provider, in the order of the documentation.
+    /// Every provider that is built in, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Stripe, Self::Shopify, Self::Github, Self::StandardWebhooks];
 
     fn definition(self) -> &'static Definition {
         match self {
+            Self::Custom(custom) => custom.definition(),
             Self::Stripe => &stripe::DEFINITION,
             Self::Shopify => &shopify::DEFINITION,
             Self::Github => &github::DEFINITION,
@@ -139,7 +145,10 @@ impl Provider {
     /// # Errors
     /// [`Unreadable`] if no event can be read; its text never quotes the body.
     pub fn read(self, verified: &Verified<'_>) -> Result<Reading, Unreadable> {
-        (self.definition().read)(verified)
+        match self {
+            Self::Custom(custom) => custom.read(verified),
+            built_in => (built_in.definition().read)(verified),
+        }
     }
 
     /// An unsigned delivery as the provider would send it at `now_ms`, unix milliseconds: of the given

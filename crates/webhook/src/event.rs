@@ -15,6 +15,8 @@ pub struct Event {
     pub id: EventId,
     /// Whether the id is a digest, because the provider gave none.
     pub id_is_digest: bool,
+    /// The provider's own id, where it alone does not tell two events apart and `id` says more.
+    pub own_id: Option<Field>,
     /// The provider's type, e.g. `invoice.paid`.
     pub event_type: Option<Field>,
     /// Id of the object the event is about.
@@ -41,6 +43,7 @@ impl Event {
         Self {
             id,
             id_is_digest: false,
+            own_id: None,
             event_type: None,
             object_id: None,
             account: None,
@@ -63,6 +66,21 @@ impl Event {
             id_is_digest: true,
             ..Self::new(EventId::digest(&body, name), body)
         }
+    }
+
+    /// The id as the provider prints it; `None` where it gave none.
+    pub fn given_id(&self) -> Option<&str> {
+        match (&self.own_id, self.id_is_digest) {
+            (Some(own), _) => Some(own.as_str()),
+            (None, false) => Some(self.id.as_str()),
+            (None, true) => None,
+        }
+    }
+
+    /// Notes the provider's own id beside the one that tells events apart.
+    pub(crate) fn given_as(mut self, own: &Value<'_>) -> Self {
+        self.own_id = own.text_or_digits();
+        self
     }
 
     pub(crate) fn with_type(mut self, value: &Value<'_>) -> Self {
@@ -111,6 +129,7 @@ impl fmt::Debug for Event {
         f.debug_struct("Event")
             .field("id", &self.id)
             .field("id_is_digest", &self.id_is_digest)
+            .field("own_id", &self.own_id)
             .field("event_type", &self.event_type)
             .field("object_id", &self.object_id)
             .field("account", &self.account)

@@ -1,6 +1,9 @@
 //! What a verified delivery turned out to be.
 
-use crate::Event;
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+use crate::{Batch, Event, Unreadable};
 
 /// What a verified delivery says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,22 @@ impl Reading {
             events,
             handshake: None,
         }
+    }
+
+    /// A delivery of several events, each read from its own slice of the body; `elements` are such slices. One that
+    /// cannot be read makes the delivery unreadable, so that no event is passed over in silence.
+    pub(crate) fn batch(
+        body: &Bytes,
+        elements: &[&str],
+        read: impl Fn(Bytes) -> Result<Event, Unreadable>,
+    ) -> Result<Self, Unreadable> {
+        let (sha256, count) = (Sha256::digest(body).into(), elements.len());
+        let event = |(index, element): (usize, &&str)| {
+            let batch = Some(Batch { sha256, index, count });
+            read(body.slice_ref(element.as_bytes())).map(|event| Event { batch, ..event })
+        };
+        let events = elements.iter().enumerate().map(event);
+        events.collect::<Result<_, _>>().map(Self::of)
     }
 
     /// A handshake; the event only tells what came.

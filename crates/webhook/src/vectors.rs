@@ -157,8 +157,7 @@ impl Vector {
         let event = outcome.ok().flatten();
         let event = event.as_ref();
         let text = |text: &str| text.to_owned();
-        let given = event.filter(|event| !event.id_is_digest);
-        let event_id = given.map(|event| text(event.id.as_str()));
+        let event_id = event.and_then(|event| event.given_id().map(text));
         let event_type = event.and_then(|event| Some(text(event.event_type.as_ref()?.as_str())));
         let object_id = event.and_then(|event| Some(text(event.object_id.as_ref()?.as_str())));
         let event_time = event.and_then(|event| Some(text(&event.provider_time.as_ref()?.text)));

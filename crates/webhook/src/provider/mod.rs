@@ -4,8 +4,12 @@
 //! it is needed, what is signed, what a handshake is answered, and how a sample is signed.
 
 mod custom;
+mod discord;
 mod github;
+mod hubspot;
+mod line;
 mod shopify;
+mod slack;
 mod standard_webhooks;
 mod stripe;
 
@@ -29,6 +33,14 @@ pub enum Provider {
     Github,
     /// Any sender that follows Standard Webhooks 1.0.0.
     StandardWebhooks,
+    /// Slack.
+    Slack,
+    /// Discord.
+    Discord,
+    /// HubSpot.
+    Hubspot,
+    /// LINE.
+    Line,
     /// A sender that a configuration describes.
     Custom(Custom),
 }
@@ -40,9 +52,9 @@ pub(crate) struct Definition {
     pub(crate) read: fn(&Verified<'_>) -> Result<Reading, Unreadable>,
     /// Where parts of a body are signed, or a text that has to be worked out: what is said to be signed. It reads what
     /// nobody has verified, so it is bounded and yields only signed bytes and signatures.
-    pub(crate) seals: Option<fn(&Delivery<'_>) -> Result<Vec<Seal>, Refusal>>,
+    pub(crate) seals: Option<ReadsSeals>,
     /// Where the signed time stands in the body: reads it, unix seconds, once the signature is known to be good.
-    pub(crate) signed_at: Option<fn(&Verified<'_>) -> Result<i64, Refusal>>,
+    pub(crate) signed_at: Option<ReadsTime>,
     /// Signs a sample where more than headers over the body are needed.
     pub(crate) sign: Option<fn(&Keys, &Sample, &Sending<'_>) -> Signed>,
     /// Samples, the most telling one first.
@@ -50,6 +62,9 @@ pub(crate) struct Definition {
     /// Fills a sample in.
     pub(crate) sample: fn(&Template, u128, i64) -> Sample,
 }
+
+type ReadsSeals = fn(&Delivery<'_>) -> Result<Vec<Seal>, Refusal>;
+type ReadsTime = fn(&Verified<'_>) -> Result<i64, Refusal>;
 
 /// Where and when a sample is sent.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +91,16 @@ pub struct UnknownProvider;
 
 impl Provider {
     /// Every provider that is built in, in the order of the documentation.
-    pub const ALL: [Self; 4] = [Self::Stripe, Self::Shopify, Self::Github, Self::StandardWebhooks];
+    pub const ALL: [Self; 8] = [
+        Self::Stripe,
+        Self::Shopify,
+        Self::Github,
+        Self::StandardWebhooks,
+        Self::Slack,
+        Self::Discord,
+        Self::Hubspot,
+        Self::Line,
+    ];
 
     fn definition(self) -> &'static Definition {
         match self {
@@ -85,6 +109,10 @@ impl Provider {
             Self::Shopify => &shopify::DEFINITION,
             Self::Github => &github::DEFINITION,
             Self::StandardWebhooks => &standard_webhooks::DEFINITION,
+            Self::Slack => &slack::DEFINITION,
+            Self::Discord => &discord::DEFINITION,
+            Self::Hubspot => &hubspot::DEFINITION,
+            Self::Line => &line::DEFINITION,
         }
     }
 

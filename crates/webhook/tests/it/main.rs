@@ -3,35 +3,75 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bodies;
+mod discord;
 mod github;
+mod hubspot;
 mod ids;
+mod line;
 mod properties;
 mod samples;
 mod shopify;
+mod slack;
 mod standard_webhooks;
 mod stripe;
 mod vectors;
 
 use bytes::Bytes;
-use hookgate_signature::{Delivery, Headers};
-use hookgate_webhook::{Event, Provider, Unreadable};
+use hookgate_signature::Delivery;
+use hookgate_webhook::{Event, Provider, Reading, Sample, Sending, Unreadable};
 
 const NOW_MS: i64 = 1_790_000_010_123;
 
-/// Signs and reads one delivery. `id` is the message id, where the scheme signs one.
-fn read(provider: Provider, id: &str, headers: &[(&str, &[u8])], body: &[u8]) -> Result<Event, Unreadable> {
+/// The URL as it is registered with every provider here.
+const URL: &str = "https://gateway.example.com/webhooks/it";
+
+/// Signs, verifies and reads one delivery. `id` is the message id, where the scheme signs one. A delivery that cannot
+/// even be signed, because its signatures stand in a body that is none, is refused with the reason.
+fn deliver(
+    provider: Provider,
+    id: &str,
+    headers: &[(&str, &[u8])],
+    body: &[u8],
+) -> Result<Result<Reading, Unreadable>, &'static str> {
     let keys = provider.dev_keys();
-    let signed = keys.sign(id, NOW_MS / 1000, body);
-    let signed = signed.iter().map(|(name, value)| (*name, value.as_bytes()));
-    let delivery = Delivery {
-        method: "POST",
-        url: None,
-        headers: Headers::from_iter(headers.iter().copied().chain(signed)),
+    let sample = Sample {
+        id: id.to_owned(),
+        event_type: "",
+        headers: Vec::new(),
         body: Bytes::copy_from_slice(body),
     };
-    let verified = provider.verify(&keys, delivery, NOW_MS / 1000).unwrap();
-    let mut events = provider.read(&verified)?.events;
-    assert_eq!(events.len(), 1, "none of these providers batches");
+    let now = NOW_MS / 1000;
+    let signed = provider.sign(&keys, &sample, &Sending { url: URL, now });
+    let signatures = signed
+        .headers
+        .iter()
+        .map(|(name, value)| (*name, value.as_bytes()));
+    let delivery = Delivery {
+        method: "POST",
+        url: Some(URL),
+        headers: headers.iter().copied().chain(signatures).collect(),
+        body: signed.body,
+    };
+    match provider.verify(&keys, delivery, now) {
+        Ok(verified) => Ok(provider.read(&verified)),
+        Err(refusal) => Err(refusal.reason()),
+    }
+}
+
+/// What a genuine delivery says.
+fn reading(
+    provider: Provider,
+    id: &str,
+    headers: &[(&str, &[u8])],
+    body: &[u8],
+) -> Result<Reading, Unreadable> {
+    deliver(provider, id, headers, body).unwrap()
+}
+
+/// The one event of a genuine delivery.
+fn read(provider: Provider, id: &str, headers: &[(&str, &[u8])], body: &[u8]) -> Result<Event, Unreadable> {
+    let mut events = reading(provider, id, headers, body)?.events;
+    assert_eq!(events.len(), 1);
     Ok(events.remove(0))
 }
 

@@ -16,6 +16,18 @@ fn receive(provider: Provider, sample: &Sample) -> Event {
     read(provider, &sample.id, &headers, &sample.body).unwrap()
 }
 
+/// The event is the whole body, or its own part of one that carries several.
+fn is_part(provider: Provider, event: &Event, sample: &Sample) -> bool {
+    match (provider.knowledge().batches, event.batch) {
+        (false, None) => event.body == sample.body,
+        (true, Some(batch)) => {
+            let mut parts = sample.body.windows(event.body.len());
+            (batch.index, batch.count) == (0, 1) && parts.any(|part| part == event.body)
+        }
+        _ => false,
+    }
+}
+
 #[test]
 fn every_sample_verifies_and_reads_back() {
     for provider in Provider::ALL {
@@ -23,8 +35,8 @@ fn every_sample_verifies_and_reads_back() {
             let sample = provider.sample(Some(event_type), 42, NOW_MS).unwrap();
             let event = receive(provider, &sample);
             assert_eq!(event.id.as_str(), sample.id);
-            assert_eq!(event.event_type.unwrap().as_str(), event_type);
-            assert_eq!(event.body, sample.body);
+            assert_eq!(event.event_type.as_ref().unwrap().as_str(), event_type);
+            assert!(is_part(provider, &event, &sample), "{event:?}");
             assert_eq!(event.dropped, []);
         }
     }
@@ -68,6 +80,15 @@ fn samples_carry_the_providers_own_fields() {
         read(Provider::Github).account.unwrap().as_str(),
         "repository:79929171"
     );
+    let hubspot = read(Provider::Hubspot);
+    assert_eq!(hubspot.own_id.unwrap().as_str(), "1000000000000000042");
+    let line = read(Provider::Line);
+    assert_eq!(line.object_id.unwrap().as_str(), "1000000000000000042");
+    assert_eq!(line.provider_time.unwrap().unix_ms, NOW_MS);
+    assert_eq!(read(Provider::Slack).account.unwrap().as_str(), "T061EG9R6");
+    let discord = read(Provider::Discord);
+    assert!(discord.id_is_digest);
+    assert_eq!(&*discord.provider_time.unwrap().text, "2026-09-21T14:13:30.123");
     let standard = read(Provider::StandardWebhooks);
     assert_eq!(&*standard.provider_time.unwrap().text, "2026-09-21T14:13:30.123Z");
 }

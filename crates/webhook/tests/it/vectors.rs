@@ -3,11 +3,15 @@
 use hookgate_webhook::vectors::{BadLine, judge};
 use serde_json::Value;
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 8] = [
     include_str!("../vectors/stripe.jsonl"),
     include_str!("../vectors/github.jsonl"),
     include_str!("../vectors/shopify.jsonl"),
     include_str!("../vectors/standard_webhooks.jsonl"),
+    include_str!("../vectors/slack.jsonl"),
+    include_str!("../vectors/discord.jsonl"),
+    include_str!("../vectors/hubspot.jsonl"),
+    include_str!("../vectors/line.jsonl"),
 ];
 
 fn lines() -> impl Iterator<Item = &'static str> {
@@ -27,7 +31,7 @@ fn every_vector_is_judged_as_its_sdk_judges() {
         .filter(|verdict| !verdict.as_expected)
         .collect();
     assert_eq!(wrong, []);
-    assert_eq!(lines().count(), 70);
+    assert_eq!(lines().count(), 94);
 }
 
 #[test]

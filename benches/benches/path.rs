@@ -8,7 +8,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use futures_util::future::join_all;
 use hookgate_benches::{AT_ONCE, Prepared, runtime};
 use hookgate_gateway::assembly::{Assembly, assemble};
-use hookgate_gateway::clock;
+use hookgate_gateway::clock::{self, Clock};
 use hookgate_gateway::config::{Config, Reader};
 use hookgate_gateway::receiver::{Receiver, Source};
 use hookgate_harness::{PostgresServer, RedisServer};
@@ -79,7 +79,7 @@ async fn receiver(settings: &[(&str, String)]) -> (Arc<Receiver>, Arc<Source>) {
     let config = Config::read(&reader, false).expect("the settings are accepted");
     let Assembly {
         receiver, sources, ..
-    } = assemble(&config, false).expect("the parts fit");
+    } = assemble(&config, false, Clock::default()).expect("the parts fit");
     let ledger = receiver.stores.ledger.clone().expect("there is a ledger");
     ledger.start(true).await.expect("the schema can be made");
     receiver.stores.history_named().await;
@@ -94,7 +94,7 @@ fn fresh() -> Prepared {
 
 async fn receive(receiver: &Arc<Receiver>, source: &Arc<Source>, prepared: &Prepared) {
     let received = receiver
-        .receive(source, prepared.delivery())
+        .receive(source, &source.keyring.valid(), prepared.delivery())
         .await
         .expect("it is signed and readable");
     assert_eq!(received.len(), 1);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hookgate_benches::{Prepared, runtime};
-use hookgate_gateway::app::{App, Roles};
+use hookgate_gateway::app::{App, Outside, Roles};
 use hookgate_gateway::clock;
 use hookgate_gateway::config::{Config, Reader};
 use hookgate_harness::PostgresServer;
@@ -89,7 +89,7 @@ async fn measure(name: &str, database: &str, roles: &[Roles]) {
     let (mut running, mut public) = (JoinSet::new(), None);
     for roles in roles {
         let config = config(database, &target);
-        let app = App::build(&config, *roles, &stop)
+        let app = App::build(&config, *roles, Outside::default(), &stop)
             .await
             .expect("it starts")
             .expect("nobody stops it");

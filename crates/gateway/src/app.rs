@@ -7,17 +7,20 @@ use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::web;
+use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::assembly::{self, Assembly, Ends, Sources};
+use crate::clock::Clock;
 use crate::config::{self, Advice, Config, Weight, Wrong};
 use crate::intake::Intake;
 use crate::keepers::Keepers;
 use crate::listener;
 use crate::receiver::Receiver;
+use crate::rotation::Rotation;
 use crate::stores::Unusable;
 use crate::target::BadTarget;
 use crate::worker::Worker;
@@ -106,6 +109,15 @@ impl StartError {
     }
 }
 
+/// What a process is given from outside while it runs, besides the word to end.
+#[derive(Debug, Clone, Default)]
+pub struct Outside {
+    /// Judges the age of signatures; by default the system's.
+    pub clock: Clock,
+    /// Told when secrets are to be read again.
+    pub reread: Arc<Notify>,
+}
+
 /// A process that is ready to run.
 pub struct App {
     admin: web::Data<Admin>,
@@ -135,6 +147,7 @@ impl App {
     pub async fn build(
         config: &Config,
         roles: Roles,
+        outside: Outside,
         shutdown: &CancellationToken,
     ) -> Result<Option<Self>, StartError> {
         let Assembly {
@@ -143,7 +156,7 @@ impl App {
             worker,
             deaths,
             ends,
-        } = assembly::assemble(config, roles.work)?;
+        } = assembly::assemble(config, roles.work, outside.clock)?;
         let warned = config::advice(config)
             .into_iter()
             .filter(|advice| advice.weight == Weight::Warning);
@@ -152,7 +165,15 @@ impl App {
             .warnings
             .set(i64::try_from(warned.count()).unwrap_or(i64::MAX));
         let admin = web::Data::new(Admin::new(config, &receiver, &deaths, &ends.stop));
-        let keepers = Keepers::new(config, roles, &receiver.stores, &receiver.metrics, deaths)?;
+        // Who verifies nothing needs no other secrets.
+        let rotation = Rotation::new(
+            sources.values().filter(|_| roles.receive),
+            config.secret_poll,
+            outside.reread,
+            Arc::clone(&receiver.metrics),
+        );
+        let keepers =
+            Keepers::new(config, roles, &receiver.stores, &receiver.metrics, deaths)?.with(rotation);
         let (admin_server, admin_address) = admin_server(config, admin.clone())?;
         if let Some(ledger) = &receiver.stores.ledger {
             match shutdown.run_until_cancelled(ledger.start(config.migrate)).await {

@@ -11,9 +11,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::address::Address;
 use crate::app::StartError;
+use crate::clock::Clock;
 use crate::config::{Config, Consumer, HandlerKind, SourceConfig};
 use crate::handler::{Forward, Handler, Inbox, Unfinished, Waiters};
+use crate::keyring::Keyring;
 use crate::metrics::Metrics;
 use crate::receiver::{Receiver, Source};
 use crate::sink::Sink;
@@ -50,11 +53,11 @@ pub struct Ends {
     pub closing: CancellationToken,
 }
 
-/// Puts everything together; needs a tokio runtime.
+/// Puts everything together; needs a tokio runtime. The clock is the one that judges signatures.
 ///
 /// # Errors
 /// [`StartError`] with one sentence for the operator.
-pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
+pub fn assemble(config: &Config, work: bool, clock: Clock) -> Result<Assembly, StartError> {
     // One TLS library for every client; a second call finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let ends = Ends::default();
@@ -85,6 +88,7 @@ pub fn assemble(config: &Config, work: bool) -> Result<Assembly, StartError> {
     let runtime = tokio::runtime::Handle::current();
     let receiver = Arc::new(Receiver {
         stores,
+        clock,
         metrics,
         tasks,
         runtime,
@@ -119,18 +123,15 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn source(&self, source: &SourceConfig) -> Result<Source, StartError> {
-        let knowledge = source.provider.knowledge();
-        let keys = source
-            .provider
-            .keys(&source.secrets, knowledge.tolerance)
-            .map_err(|problem| StartError::Secret {
-                source_name: source.name.to_string(),
-                problem,
-            })?;
+        let keyring = Keyring::new(source, self.metrics).map_err(|problem| StartError::Secret {
+            source_name: source.name.to_string(),
+            problem,
+        })?;
         Ok(Source {
             name: source.name.clone(),
             provider: source.provider,
-            keys,
+            keyring,
+            address: Address::of(self.config, source),
             handler: self.handler(source)?,
             terms: self.terms(source),
             body_bytes_max: source.body_bytes_max,

@@ -9,6 +9,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 use hookgate_signature::{Delivery, Headers};
+use hookgate_webhook::UrlUse;
 
 use crate::assembly::Sources;
 use crate::body::Bodies;
@@ -120,18 +121,23 @@ impl Intake {
         if request.method() != Method::POST {
             return Err(Refused::MethodNotAllowed);
         }
+        // Before the body, which may take its time: an exchange of secrets meanwhile refuses nothing.
+        let keys = source.keyring.valid();
         let body = self.bodies.read(request, payload, source.body_bytes_max).await?;
         let headers: Headers<'_> = request
             .headers()
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_bytes()))
             .collect();
+        let signed = source.provider.knowledge().url != UrlUse::Unused;
+        let url = signed.then(|| source.address.url(headers.text("host"), request.uri().query()));
         self.receiver
             .receive(
                 source,
+                &keys,
                 Delivery {
                     method: "POST",
-                    url: None,
+                    url: url.as_deref(),
                     headers,
                     body: body.bytes.clone(),
                 },

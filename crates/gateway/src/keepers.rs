@@ -1,5 +1,6 @@
-//! The loops beside the path: retention, counts per minute, alerts. A process runs those that its role asks
-//! for and that there is a ledger for; none of them is needed to take or deliver an event.
+//! The loops beside the path: retention, counts per minute, alerts, the rotation of secrets. A process runs those
+//! that its role asks for and, but for the last, that there is a ledger for; none of them is needed to take or
+//! deliver an event.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use crate::app::{Roles, StartError};
 use crate::config::{Config, Consumer};
 use crate::metrics::Metrics;
 use crate::notifier::Notifier;
+use crate::rotation::Rotation;
 use crate::stores::Stores;
 use crate::sweeper::Sweeper;
 use crate::tally::Tally;
@@ -24,6 +26,7 @@ pub struct Keepers {
     sweeper: Option<Arc<Sweeper>>,
     tally: Option<Arc<Tally>>,
     notifier: Option<Arc<Notifier>>,
+    rotation: Option<Rotation>,
 }
 
 impl Keepers {
@@ -67,11 +70,21 @@ impl Keepers {
             sweeper: roles.sweep.then(sweeper).map(Arc::new),
             tally: Some(Arc::new(tally)),
             notifier: notifier.transpose().map_err(BadTarget::from)?.map(Arc::new),
+            rotation: None,
         })
     }
 
+    /// And this one, which needs no ledger.
+    #[must_use]
+    pub fn with(self, rotation: Rotation) -> Self {
+        Self {
+            rotation: Some(rotation),
+            ..self
+        }
+    }
+
     /// Starts their loops, which end with `stop`.
-    pub fn start(&self, loops: &mut JoinSet<()>, stop: &CancellationToken) {
+    pub fn start(&mut self, loops: &mut JoinSet<()>, stop: &CancellationToken) {
         if let Some(sweeper) = &self.sweeper {
             loops.spawn(Arc::clone(sweeper).run(stop.clone()));
         }
@@ -80,6 +93,9 @@ impl Keepers {
         }
         if let Some(notifier) = &self.notifier {
             loops.spawn(Arc::clone(notifier).run(stop.clone()));
+        }
+        if let Some(rotation) = self.rotation.take() {
+            loops.spawn(rotation.run(stop.clone()));
         }
     }
 

@@ -5,6 +5,7 @@
 //! is, what a provider says, who has an event and what must never be lost are questions for the crates it
 //! stands on.
 
+pub mod address;
 pub mod admin;
 pub mod app;
 pub mod assembly;
@@ -17,12 +18,14 @@ pub mod config;
 pub mod handler;
 pub mod intake;
 pub mod keepers;
+pub mod keyring;
 mod listener;
 pub mod logging;
 pub mod metrics;
 pub mod notifier;
 pub mod receiver;
 pub mod rejection;
+pub mod rotation;
 pub mod sink;
 pub mod stores;
 pub mod sweeper;

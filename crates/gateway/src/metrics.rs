@@ -1,6 +1,8 @@
 //! Every metric in one struct. A field's comment is its help text. All label values come from the
 //! configuration or from fixed sets, and each is present at zero from the start.
 
+mod secrets;
+
 use std::time::Duration;
 
 use hookgate_ledger::State;
@@ -13,6 +15,7 @@ use prometheus::{
 };
 
 use crate::admin;
+pub use secrets::{RELOAD_OUTCOMES, SecretMetrics};
 
 /// The label of requests to a path that is no configured source.
 pub const UNKNOWN_SOURCE: &str = "unknown";
@@ -82,6 +85,8 @@ pub struct Metrics {
     pub ledger_up: IntGauge,
     /// Of the settings and, once they answered, of the stores.
     pub warnings: IntGauge,
+    /// Of secrets: which are used, and what became of reading them again.
+    pub secrets: SecretMetrics,
     /// From the end of the request's head to the answer.
     pub delivery_seconds: HistogramVec,
     /// One claim.
@@ -187,6 +192,7 @@ impl Metrics {
                 "warnings",
                 "What was warned of at the start: risks in the settings and in what the stores tell; the log names them",
             )?,
+            secrets: SecretMetrics::new(&make)?,
             delivery_seconds: make.histograms(
                 "delivery_duration_seconds",
                 "From request head to answer",

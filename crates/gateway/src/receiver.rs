@@ -10,12 +10,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use hookgate_claim::{Claim, Epoch, Terms, Unavailable};
 use hookgate_ledger::{DeliveryId, NewEvent};
-use hookgate_signature::{Delivery, Keys, Verified};
+use hookgate_signature::{Delivery, Verified};
 use hookgate_webhook::{Event, EventKey, Provider, SourceName};
 use tokio_util::task::TaskTracker;
 
-use crate::clock;
+use crate::address::Address;
+use crate::clock::Clock;
 use crate::handler::{Closing, DecidedBy, Handled, Handler, Hold};
+use crate::keyring::{Keyring, ValidKeys};
 use crate::metrics::Metrics;
 use crate::rejection::Refused;
 use crate::stores::{GuardedClaims, Stores};
@@ -29,8 +31,10 @@ pub struct Source {
     pub name: SourceName,
     /// Who sends to it.
     pub provider: Provider,
-    /// The secrets that are valid now.
-    pub keys: Keys,
+    /// The keys that are valid now.
+    pub keyring: Keyring,
+    /// Its URL, for schemes that sign it.
+    pub address: Address,
     /// What happens to its events.
     pub handler: Handler,
     /// Life of its claims.
@@ -43,6 +47,8 @@ pub struct Source {
 pub struct Receiver {
     /// Both stores.
     pub stores: Stores,
+    /// What time it is where signatures are judged.
+    pub clock: Clock,
     /// Where everything is counted.
     pub metrics: Arc<Metrics>,
     /// Events between claim and close.
@@ -68,18 +74,18 @@ impl Received {
 }
 
 impl Receiver {
-    /// Verifies, reads, and sees each event of the delivery through.
+    /// Verifies with the keys that were valid when the delivery began, reads, and sees each of its events
+    /// through.
     ///
     /// # Errors
     /// [`Refused`] if the delivery is not authentic or cannot be read; nothing was stored then.
     pub async fn receive(
         self: &Arc<Self>,
         source: &Arc<Source>,
+        keys: &ValidKeys,
         delivery: Delivery<'_>,
     ) -> Result<Vec<Received>, Refused> {
-        let verified = source
-            .provider
-            .verify(&source.keys, delivery, clock::unix_seconds())?;
+        let verified = keys.verify(delivery, self.clock.unix_seconds())?;
         let events = source.provider.read(&verified)?.events;
         let tasks = events.into_iter().map(|event| {
             self.count_dropped(source, &event);

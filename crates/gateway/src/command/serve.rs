@@ -1,15 +1,18 @@
 //! `hookgate dev|serve|receive|work|sweep`: the processes that stay.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::sync::Arc;
 
 use hookgate_signature::Tolerance;
 use hookgate_webhook::Provider;
 use secrecy::ExposeSecret as _;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, print};
-use crate::app::{App, Roles};
+use crate::app::{App, Outside, Roles};
 use crate::cli::ConfigFile;
 use crate::config::{self, Config, Weight};
 use crate::logging;
@@ -42,7 +45,9 @@ fn run(config: &Config, roles: Roles, started: impl FnOnce(&App)) -> Result<(), 
             }
         }
         let shutdown = shutdown().map_err(Failure::new)?;
-        let Some(app) = App::build(config, roles, &shutdown).await? else { return Ok(true) };
+        let outside = Outside::default();
+        hangups(config.dev, &outside.reread, &shutdown).map_err(Failure::new)?;
+        let Some(app) = App::build(config, roles, outside, &shutdown).await? else { return Ok(true) };
         let (admin, stores) = (app.admin_address(), Stores::describe(config));
         match app.public_address() {
             Some(public) => tracing::info!(%public, %admin, "listening on {public}, probes and metrics on {admin}; {stores}"),
@@ -75,6 +80,23 @@ pub(super) fn shutdown() -> std::io::Result<CancellationToken> {
         told.cancel();
     });
     Ok(shutdown)
+}
+
+/// SIGHUP, which would end us otherwise: secrets are read again. Only for who tries us out in a terminal it
+/// means that the terminal was closed.
+pub(super) fn hangups(dev: bool, reread: &Arc<Notify>, shutdown: &CancellationToken) -> std::io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let in_a_terminal = dev && std::io::stdout().is_terminal();
+    let (reread, shutdown) = (Arc::clone(reread), shutdown.clone());
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            if in_a_terminal {
+                shutdown.cancel();
+            }
+            reread.notify_one();
+        }
+    });
+    Ok(())
 }
 
 /// What a newcomer needs: addresses, secrets, and lines to paste into a second terminal.

@@ -47,6 +47,8 @@ fn once(file: &ConfigFile) -> Result<(), Failure> {
         let metrics = Metrics::new(std::iter::empty()).map_err(Failure::new)?;
         let sweeper = Sweeper::new(opened.upkeep, retention, Arc::new(metrics));
         let stop: CancellationToken = serve::shutdown().map_err(Failure::new)?;
+        // It holds no secrets that could be read again, and goes on.
+        serve::hangups(false, &Arc::default(), &stop).map_err(Failure::new)?;
         let pass = sweeper.run_once(&stop).await.map_err(Failure::new)?;
         opened.ledger.close().await;
         tell(pass)

@@ -29,6 +29,9 @@ pub struct Verify {
     /// Its body, byte for byte
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
+    /// The URL that it was sent to; by default the one that is configured as public
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
     #[command(flatten)]
     file: ConfigFile,
 }
@@ -49,15 +52,15 @@ impl Verify {
         let config = Config::from_process(self.file.config.as_deref(), false)?;
         let source = config.sources.iter().find(|source| source.name.as_str() == name);
         let source = source.ok_or_else(|| Failure::usage(format!("no source {name} is configured")))?;
-        let knowledge = source.provider.knowledge();
         let keys = source
             .provider
-            .keys(&source.secrets, knowledge.tolerance)
+            .keys(&source.secrets, source.tolerance)
             .map_err(Failure::usage)?;
         let text = read(headers)?;
         let saved = Saved {
             provider: source.provider,
             keys: &keys,
+            url: self.url.as_deref().or(source.public_url.as_deref()),
             headers: header_lines(&text),
             body: Bytes::from(read(body)?),
         };
@@ -87,6 +90,7 @@ impl Verify {
 struct Saved<'a> {
     provider: Provider,
     keys: &'a Keys,
+    url: Option<&'a str>,
     headers: Headers<'a>,
     body: Bytes,
 }
@@ -95,7 +99,7 @@ impl Saved<'_> {
     fn verify(&self, body: &Bytes, now: i64) -> Result<Verified<'_>, Refusal> {
         let delivery = Delivery {
             method: "POST",
-            url: None,
+            url: self.url,
             headers: self.headers.clone(),
             body: body.clone(),
         };

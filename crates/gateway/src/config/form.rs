@@ -1,7 +1,7 @@
 //! Says which key of a source's table is at fault, and what it takes.
 
-use super::setting;
 use super::source::SourceTable;
+use super::{public_url, setting, tolerance};
 
 /// Which key of a table is at fault, and what it takes. The message of the deserializer would quote the
 /// value, and that may be a secret.
@@ -27,6 +27,8 @@ fn form(key: &str) -> Option<&'static str> {
         "provider" => "the name of a provider, e.g. \"stripe\"",
         "secrets" => "a list of texts, e.g. [\"…\"]",
         "secret_file" => "the path of a file with one secret a line",
+        "tolerance" => tolerance::ACCEPTS,
+        "public_url" => public_url::ACCEPTS,
         "handler" => setting::HANDLER.accepts,
         "consumer" => setting::CONSUMER.accepts,
         "target" => "the name of a [targets.NAME] table",

@@ -4,12 +4,15 @@
 mod advice;
 mod custom;
 mod form;
+mod public_url;
 mod reader;
+mod secrets;
 pub mod setting;
 mod show;
 mod source;
 mod stores;
 mod target;
+mod tolerance;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,6 +24,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 pub use advice::{Advice, UnknownVariable, Weight, advice};
 pub use reader::{Reader, Wrong};
+pub use secrets::SecretOrigin;
 pub use show::show;
 pub use source::{Consumer, HandlerKind, SourceConfig};
 pub use stores::database;
@@ -88,6 +92,8 @@ pub struct Config {
     pub log: tracing::Level,
     /// Form of the log lines.
     pub log_format: LogFormat,
+    /// How often files with secrets are read and compared; `None`: never.
+    pub secret_poll: Option<Duration>,
     /// The endpoints.
     pub sources: Vec<SourceConfig>,
     /// Whether this is `hookgate dev`, where secrets are public.
@@ -194,6 +200,7 @@ impl Config {
                 None if dev => LogFormat::Pretty,
                 _ => reader.value(&s::LOG_FORMAT, LogFormat::parse)?,
             },
+            secret_poll: reader.value(&s::SECRET_POLL, secrets::interval)?,
             unknown_variables: advice::unknown_variables(reader.env(), &sources),
             sources,
             dev,
@@ -234,9 +241,11 @@ impl Config {
             );
         }
         self.tokens_coherent()?;
-        self.sources
-            .iter()
-            .try_for_each(|source| self.source_coherent(source))
+        self.sources.iter().try_for_each(|source| {
+            source
+                .public_url_known(dev)
+                .and_then(|()| self.source_coherent(source))
+        })
     }
 
     /// A token that opens everything must not be in the hands of those who need only one door.

@@ -188,7 +188,7 @@ fn wrong(setting: &Setting, origin: String, text: &str) -> Wrong {
 }
 
 /// Where the TOML error is, without quoting the line: it may hold a secret.
-fn located(text: &str, error: &toml::de::Error) -> String {
+pub(super) fn located(text: &str, error: &toml::de::Error) -> String {
     let line = error.span().map_or(0, |span| line_at(text, span.start));
     format!("line {line}: {}", error.message())
 }

@@ -61,6 +61,10 @@ settings! {
         "Bearer token of the admin API; absent: the API is off, probes and metrics stay", secret;
     CONSUME_TOKEN = "HOOKGATE_CONSUME_TOKEN", "", "16 to 512 visible ASCII characters, another than HOOKGATE_ADMIN_TOKEN",
         "Bearer token that opens nothing but /v1/consume, for consumers that pull", secret;
+    PUBLIC_URL = "HOOKGATE_PUBLIC_URL", "", "http://… or https://…, without user, query or fragment, such as https://hooks.example.com",
+        "Beginning of the URLs registered with providers; /webhooks/<source> follows. Needed where a provider signs its URL";
+    SECRET_POLL = "HOOKGATE_SECRET_POLL", "5s", "a duration of at least 100ms, such as 5s, or off",
+        "Pause between two looks at the files with secrets; what changed there counts without a restart. SIGHUP looks at once";
     HANDLER = "HOOKGATE_HANDLER", "inbox", "inbox or forward",
         "inbox: store, answer, deliver by a worker; forward: POST to the target before the answer";
     CONSUMER = "HOOKGATE_CONSUMER", "target", "target or pull",

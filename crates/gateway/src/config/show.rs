@@ -3,6 +3,7 @@
 use super::reader::Reader;
 use super::setting;
 use super::source::SourceConfig;
+use super::tolerance;
 
 /// One line per setting (name, value, where it stands), then one per source.
 pub fn show(reader: &Reader, sources: &[SourceConfig]) -> String {
@@ -21,11 +22,12 @@ pub fn show(reader: &Reader, sources: &[SourceConfig]) -> String {
     }
     for source in sources {
         text += &format!(
-            "source {:<21} provider {}, {}, {} secret(s), target {}, handler timeout {}, claim lease {}, body up to {} bytes\n",
+            "source {:<21} provider {}, {}, {} secret(s), tolerance {}, target {}, handler timeout {}, claim lease {}, body up to {} bytes\n",
             source.name.as_str(),
             source.provider.name(),
             source.handler.as_str(),
             source.secrets.len(),
+            tolerance::shown(source.tolerance),
             if source.target.is_some() { "set" } else { "none" },
             humantime::format_duration(source.handler_timeout),
             humantime::format_duration(source.claim_lease),

@@ -4,6 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hookgate_signature::Tolerance;
 use hookgate_webhook::{Provider, SourceName};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::Error as _;
@@ -11,9 +12,12 @@ use serde::{Deserialize, Deserializer};
 
 use super::custom;
 use super::form::fault;
+use super::public_url::{self, Registered};
 use super::reader::{self, Reader, Wrong};
+use super::secrets::{self, Named, SecretOrigin};
 use super::setting;
 use super::target::{self, TargetConfig, Wanted};
+use super::tolerance;
 use crate::metrics::UNKNOWN_SOURCE;
 
 /// How a source's events are handled.
@@ -73,8 +77,14 @@ pub struct SourceConfig {
     pub name: SourceName,
     /// Who sends to it.
     pub provider: Provider,
-    /// Secrets that are valid now; several during a rotation.
+    /// Secrets that are valid at start; several during a rotation.
     pub secrets: Vec<SecretString>,
+    /// Where they come from, and others may later.
+    pub secret_origin: SecretOrigin,
+    /// How far signed times may lie from the clock.
+    pub tolerance: Tolerance,
+    /// Its URL as it is registered with the provider, if anybody said.
+    pub public_url: Option<String>,
     /// How its events are handled.
     pub handler: HandlerKind,
     /// Who gets its events.
@@ -117,6 +127,8 @@ pub(super) struct SourceTable {
     provider: Option<String>,
     secrets: Option<Vec<SecretString>>,
     secret_file: Option<PathBuf>,
+    tolerance: Option<tolerance::Given>,
+    public_url: Option<Registered>,
     handler: Option<HandlerKind>,
     consumer: Option<Consumer>,
     target: Option<String>,
@@ -200,7 +212,11 @@ fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {
 
 fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) -> Result<SourceConfig, Wrong> {
     let provider = provider(&name, &table)?;
-    let secrets = secrets(reader, dev, &name, provider, &table)?;
+    let named = Named {
+        secrets: table.secrets.as_ref(),
+        secret_file: table.secret_file.as_deref(),
+    };
+    let secrets = secrets::read(reader, dev, &name, provider, named)?;
     let knowledge = provider.knowledge();
     let global_timeout = reader.optional(&setting::HANDLER_TIMEOUT, reader::duration_from(reader::MOMENT))?;
     let budget_left = knowledge.answer_budget.saturating_sub(Duration::from_secs(1));
@@ -213,7 +229,10 @@ fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) ->
     let default_bytes = BODY_BYTES_MAX.max(knowledge.body_bytes_max.unwrap_or(0));
     Ok(SourceConfig {
         provider,
-        secrets,
+        secrets: secrets.list,
+        secret_origin: secrets.origin,
+        tolerance: tolerance::of(&name, provider, table.tolerance)?,
+        public_url: public_url::of(reader, &name, table.public_url)?,
         handler: table
             .handler
             .map_or_else(|| reader.value(&setting::HANDLER, HandlerKind::parse), Ok)?,
@@ -279,68 +298,6 @@ fn provider(name: &SourceName, table: &SourceTable) -> Result<Provider, Wrong> {
                 "source {name} has provider {wanted:?}: {unknown}, and hmac and token for senders of your own"
             ))
         })
-}
-
-/// Secrets: from the environment, its file, the table, the table's file; in dev the published one.
-fn secrets(
-    reader: &Reader,
-    dev: bool,
-    name: &SourceName,
-    provider: Provider,
-    table: &SourceTable,
-) -> Result<Vec<SecretString>, Wrong> {
-    let [variable, file_variable] = setting::secret_variables(name.as_str());
-    let (given, origin) = if let Some(list) = reader.env().get(&variable) {
-        (split(list, ','), variable)
-    } else if let Some(path) = reader.env().get(&file_variable) {
-        (from_file(path.as_ref(), &file_variable)?, file_variable)
-    } else if let Some(secrets) = &table.secrets {
-        (secrets.clone(), format!("secrets of [sources.{name}]"))
-    } else if let Some(path) = &table.secret_file {
-        let origin = format!("secret_file of [sources.{name}]");
-        (from_file(path, &origin)?, origin)
-    } else if dev {
-        (provider.dev_secrets(), "the dev secret".to_owned())
-    } else {
-        let [variable, file] = setting::secret_variables(name.as_str());
-        return Err(Wrong::Combination(format!(
-            "source {name} has no secret: set {variable} or {file}"
-        )));
-    };
-    if given.is_empty()
-        || given
-            .iter()
-            .any(|secret| secret.expose_secret().trim().is_empty())
-    {
-        let accepts = "one or more secrets as the provider shows them, none empty".to_owned();
-        return Err(Wrong::Value {
-            origin,
-            value: "(not shown)".to_owned(),
-            accepts,
-        });
-    }
-    let knowledge = provider.knowledge();
-    match provider.keys(&given, knowledge.tolerance) {
-        Ok(_) => Ok(given),
-        Err(bad) => Err(Wrong::Combination(format!("{origin} of source {name}: {bad}"))),
-    }
-}
-
-fn split(list: &str, separator: char) -> Vec<SecretString> {
-    list.split(separator).map(|secret| secret.trim().into()).collect()
-}
-
-/// One secret a line; empty lines are skipped.
-fn from_file(path: &std::path::Path, origin: &str) -> Result<Vec<SecretString>, Wrong> {
-    let text = std::fs::read_to_string(path).map_err(|error| Wrong::Value {
-        origin: origin.to_owned(),
-        value: format!("{:?}", path.display().to_string()),
-        accepts: format!("a readable file with one secret a line ({error})"),
-    })?;
-    Ok(split(text.trim(), '\n')
-        .into_iter()
-        .filter(|secret| !secret.expose_secret().is_empty())
-        .collect())
 }
 
 /// Durations in the file are written like those in the environment.

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::gateway::Replica;
 use crate::provider::SECRET;
+use crate::secret_file::SecretFile;
 
 /// A replica and its directory, which ends with it.
 pub struct Embedded {
@@ -39,6 +40,19 @@ impl Embedded {
         let database = url(&file(&directory));
         let mut all = vec![("DATABASE_URL", database.as_str())];
         all.extend(ALL_SECRETS);
+        all.extend(settings);
+        let replica = Replica::serve(&all).await;
+        Self { replica, directory }
+    }
+
+    /// A replica whose only source is `stripe`, with its secrets in this file.
+    pub async fn serve_from_file(file: &SecretFile, settings: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (database, path) = (url(&self::file(&directory)), file.path().display().to_string());
+        let mut all = vec![
+            ("DATABASE_URL", database.as_str()),
+            ("STRIPE_WEBHOOK_SECRET_FILE", path.as_str()),
+        ];
         all.extend(settings);
         let replica = Replica::serve(&all).await;
         Self { replica, directory }

@@ -7,6 +7,7 @@ use hookgate_webhook::Provider;
 use crate::embedded::Embedded;
 use crate::gateway::Replica;
 use crate::provider::{self, SECRET};
+use crate::secret_file::{SecretFile, hang_up};
 
 const OLD: &str = "whsec_b2xkLW9sZC1vbGQtb2xkLW9sZC1vbGQtb2xkLW9sZC0=";
 const NEW: &str = "whsec_bmV3LW5ldy1uZXctbmV3LW5ldy1uZXctbmV3LW5ldy0=";
@@ -84,9 +85,15 @@ fn rotation_forms(body: &Body, active: &[&str]) -> Vec<Form> {
 async fn every_form_is_judged(active: &[&str]) {
     let secrets = active.join(",");
     let replica = Embedded::serve_with(&[("STRIPE_WEBHOOK_SECRET", &secrets)]).await;
+    let refused = judge_every_form(&replica, active, "evt").await;
+    assert_eq!(replica.deliveries("stripe", "refused").await, refused);
+}
+
+/// Sends every form of the header in an event of its own. Says how many were rightly refused.
+async fn judge_every_form(replica: &Replica, active: &[&str], event_id: &str) -> f64 {
     let mut refused = 0.0;
     for number in 0..rotation_forms(&Body::new("evt"), active).len() {
-        let body = Body::new(&format!("evt_{number}"));
+        let body = Body::new(&format!("{event_id}_{number}"));
         let Form(form, headers, accepted) = rotation_forms(&body, active).swap_remove(number);
         let answer = replica.post("stripe", &headers, body.bytes.clone()).await;
         if accepted {
@@ -96,7 +103,24 @@ async fn every_form_is_judged(active: &[&str]) {
             refused += 1.0;
         }
     }
-    assert_eq!(replica.deliveries("stripe", "refused").await, refused);
+    refused
+}
+
+#[tokio::test]
+async fn one_replica_led_through_a_rotation_judges_every_form_by_the_secrets_of_the_moment() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = SecretFile::new(&directory, &[OLD]);
+    let replica = Embedded::serve_from_file(&file, &[("HOOKGATE_SECRET_POLL", "off")]).await;
+    judge_every_form(&replica, &[OLD], "evt_before").await;
+    for (stage, active) in [
+        ("both", &[OLD, NEW][..]),
+        ("turned", &[NEW, OLD]),
+        ("after", &[NEW]),
+    ] {
+        file.replace(active);
+        hang_up(&replica).await;
+        judge_every_form(&replica, active, &format!("evt_{stage}")).await;
+    }
 }
 
 #[tokio::test]

@@ -52,6 +52,18 @@ fn wrong_values(setting: &Setting) -> &'static [&'static str] {
             "127.0.0.1:65536",
             "http://0.0.0.0:80",
         ],
+        "HOOKGATE_PUBLIC_URL" => &[
+            "",
+            "hooks.example.com",
+            "ftp://hooks.example.com",
+            "https://",
+            "https://user@hooks.example.com",
+            "https://user:word@hooks.example.com",
+            "https://hooks.example.com/?a=b",
+            "https://hooks.example.com/#part",
+            "https://hooks.example.com/a b",
+        ],
+        "HOOKGATE_SECRET_POLL" => &["", "5", "99ms", "0s", "on", "Off", "999999999999y"],
         "HOOKGATE_HANDLER" => &["", "Inbox", "forwards", "inbox,forward"],
         "HOOKGATE_CONSUMER" => &["", "Pull", "nobody", "target,pull"],
         "HOOKGATE_ADMIN_TOKEN" | "HOOKGATE_CONSUME_TOKEN" => &[

@@ -21,7 +21,7 @@ async fn replica(directory: &tempfile::TempDir) -> (Arc<Pull>, NewEvent) {
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let reader = Reader::new(settings.into(), None).unwrap();
     let config = Config::read(&reader, false).unwrap();
-    let parts = assembly::assemble(&config, false).unwrap();
+    let parts = assembly::assemble(&config, false, crate::clock::Clock::default()).unwrap();
     let admin = super::super::Admin::new(&config, &parts.receiver, &parts.deaths, &parts.ends.stop);
     let pull = admin.pull.unwrap();
     pull.ledger.start(true).await.unwrap();

@@ -10,6 +10,7 @@ mod secrets;
 #[cfg(test)]
 mod tests;
 mod times;
+mod tolerances;
 
 pub use names::UnknownVariable;
 pub(super) use names::unknown_variables;
@@ -81,6 +82,7 @@ pub fn advice(config: &Config) -> Vec<Advice> {
     for source in &config.sources {
         found.extend(times::advice(config, source));
         found.extend(resends::advice(config, source));
+        found.extend(tolerances::advice(source));
     }
     found.extend(secrets::advice(config));
     found

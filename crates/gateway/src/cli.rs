@@ -59,6 +59,8 @@ enum Command {
     Stats(Stats),
     /// Check signatures of saved deliveries
     Verify(command::verify::Verify),
+    /// Show what is known about the providers
+    Providers(command::providers::Providers),
     /// Send realistic signed events
     Send(command::send::Send),
     /// Look at the configuration
@@ -100,6 +102,7 @@ impl Cli {
             Command::Targets { what } => what.run(),
             Command::Stats(stats) => stats.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Providers(providers) => providers.run(),
             Command::Send(send) => send.run(),
             Command::Config {
                 what: ConfigCommand::Check(check),

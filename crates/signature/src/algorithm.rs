@@ -61,6 +61,18 @@ pub enum KeyForm {
 }
 
 impl Algorithm {
+    /// As people write it, e.g. `HMAC-SHA256`.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::HmacSha1 => "HMAC-SHA1",
+            Self::HmacSha256 => "HMAC-SHA256",
+            Self::HmacSha512 => "HMAC-SHA512",
+            Self::Ed25519 => "Ed25519",
+            Self::EcdsaP256Sha256 => "ECDSA P-256 with SHA-256",
+            Self::RsaPkcs1Sha256 => "RSA PKCS #1 v1.5 with SHA-256",
+        }
+    }
+
     /// A signature of this algorithm, if the bytes can be one.
     pub(crate) fn candidate(self, bytes: &[u8]) -> Option<Candidate> {
         Some(match self {
@@ -94,6 +106,14 @@ impl Algorithm {
 }
 
 impl Encoding {
+    /// As people write it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Hex => "hex",
+            Self::Base64 => "base64",
+        }
+    }
+
     /// The signature that `text` writes, if this is its one canonical spelling. The `hex` crate also reads
     /// capitals, which the senders never write and their SDKs refuse.
     pub(crate) fn read(self, algorithm: Algorithm, text: &[u8]) -> Option<Candidate> {

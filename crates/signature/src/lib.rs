@@ -20,6 +20,6 @@ pub use delivery::{Delivery, Headers, Repeated, Unsigned};
 pub use keys::{BadSecret, Keys, Tolerance, Verified};
 pub use refusal::Refusal;
 pub use scheme::{
-    BadTemplate, BodyDigest, CANDIDATES_MAX, Detached, Offered, Part, Scheme, Seal, SignedText,
+    BadTemplate, BodyDigest, CANDIDATES_MAX, Described, Detached, Offered, Part, Scheme, Seal, SignedText,
     StandardWebhooks, Timestamp, TimestampedList, Token, Unit, Written, read_template,
 };

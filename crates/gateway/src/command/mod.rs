@@ -3,6 +3,7 @@
 pub mod config;
 pub mod migrate;
 pub mod operations;
+pub mod providers;
 pub mod send;
 pub mod serve;
 pub mod sweep;

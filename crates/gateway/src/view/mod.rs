@@ -3,6 +3,7 @@
 //! that hold no secret.
 
 mod headers;
+pub mod knowledge;
 pub mod moment;
 pub mod place;
 pub mod sealed;

@@ -46,6 +46,7 @@ mod patience;
 mod poisonous_rows;
 mod pooler;
 mod provider;
+mod providers_command;
 mod public_url;
 mod raw;
 mod raw_bytes;

@@ -10,6 +10,8 @@ use crate::{Algorithm, Encoding, KeyForm, Refusal};
 pub struct Detached {
     /// The header or field of the signature, for messages.
     pub header: &'static str,
+    /// What is signed, in words.
+    pub signs: &'static str,
     /// Which functions may sign, the usual one first. The secret's text is the key of each.
     pub algorithms: &'static [Algorithm],
     /// How the secret's text becomes the key.

@@ -6,6 +6,7 @@
 //! its business: it hands out the signed timestamp, and the keys judge it.
 
 mod body_digest;
+mod described;
 pub(crate) mod detached;
 mod signed_text;
 mod standard_webhooks;
@@ -14,6 +15,7 @@ mod timestamped_list;
 mod token;
 
 pub use body_digest::BodyDigest;
+pub use described::Described;
 pub use detached::{Detached, Offered, Seal};
 pub use signed_text::{Part, SignedText, Timestamp, Unit};
 pub use standard_webhooks::StandardWebhooks;

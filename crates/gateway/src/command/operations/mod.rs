@@ -7,7 +7,7 @@ pub mod dead_letters;
 pub mod events;
 mod filter;
 mod look;
-mod safe;
+pub(super) mod safe;
 pub mod stats;
 pub mod targets;
 

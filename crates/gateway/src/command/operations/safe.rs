@@ -45,7 +45,7 @@ pub(super) fn short(long: Option<&str>) -> String {
 }
 
 /// Rows under a heading, without lines, to be read by people and by `awk`.
-pub(super) fn table<const COLUMNS: usize>(
+pub(in crate::command) fn table<const COLUMNS: usize>(
     heading: [&str; COLUMNS],
     rows: impl IntoIterator<Item = [String; COLUMNS]>,
 ) -> String {

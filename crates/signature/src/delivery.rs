@@ -60,7 +60,10 @@ impl<'a> Headers<'a> {
     }
 
     /// What a scheme asks for: the sole value of a header that it cannot do without.
-    pub(crate) fn required(&self, header: &'static str) -> Result<&'a [u8], Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal::MissingSignature`] without a value, [`Refusal::MalformedSignature`] with several.
+    pub fn required(&self, header: &'static str) -> Result<&'a [u8], Refusal> {
         match self.sole(header) {
             Ok(Some(value)) => Ok(value),
             Ok(None) => Err(Refusal::MissingSignature(header)),

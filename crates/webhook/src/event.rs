@@ -6,7 +6,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::value::Value;
-use crate::{EventId, Field, ProviderTime};
+use crate::{EventId, Field, ProviderTime, Unreadable};
 
 /// What identifies an event and where its bytes are. No interpretation of its content.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,6 +81,18 @@ impl Event {
     pub(crate) fn given_as(mut self, own: &Value<'_>) -> Self {
         self.own_id = own.text_or_digits();
         self
+    }
+
+    /// An event whose provider guarantees no id: by its id if there is one, else as [`Event::without_id`]. An id that is
+    /// no text is none; one that is unacceptable is not passed over, since a digest in its place would hide it.
+    pub(crate) fn identified(id: &Value<'_>, name: &Value<'_>, body: Bytes) -> Result<Self, Unreadable> {
+        match id {
+            Value::Text(text) if !text.is_empty() => Ok(Self::new(id.event_id("")?, body)),
+            Value::Broken(problem) => Err(Unreadable::BadEventId(problem)),
+            Value::Text(_) | Value::Absent | Value::Number(_) | Value::Bool(_) | Value::Compound => {
+                Ok(Self::without_id(name, body))
+            }
+        }
     }
 
     pub(crate) fn with_type(mut self, value: &Value<'_>) -> Self {

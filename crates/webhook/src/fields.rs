@@ -71,6 +71,36 @@ pub(crate) fn array(text: &str) -> Result<Vec<&str>, Unreadable> {
     Ok(elements)
 }
 
+/// The objects among the fields of an object's text, with their names, as they stand there.
+pub(crate) fn objects(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Unreadable> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    json.deserialize_map(Objects)
+        .and_then(|objects| json.end().map(|()| objects))
+        .map_err(|error| Unreadable::MalformedBody(error.to_string()))
+}
+
+/// Collects the fields of an object that are objects themselves.
+struct Objects;
+
+impl<'a> Visitor<'a> for Objects {
+    type Value = Vec<(Cow<'a, str>, &'a str)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut objects = Vec::new();
+        while let Some(key) = map.next_key::<&'a RawValue>()? {
+            let value = map.next_value::<&'a RawValue>()?.get();
+            if let (Some(name), true) = (unescape(key.get()), value.starts_with('{')) {
+                objects.push((name, value));
+            }
+        }
+        Ok(objects)
+    }
+}
+
 /// Events that one delivery may carry: several times what any provider sends at once. More would be a stranger's way
 /// to have a small body cost much.
 pub(crate) const ELEMENTS_MAX: usize = 5_000;

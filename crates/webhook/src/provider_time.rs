@@ -11,6 +11,9 @@ use crate::value::Value;
 /// they begin in 1973.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
 
+/// The last millisecond of year 9999.
+const LAST_MS: i64 = 253_402_300_799_999;
+
 /// The provider's own time of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderTime {
@@ -65,8 +68,7 @@ fn from_number(digits: &str) -> Option<i64> {
         ..MILLISECONDS_FROM => number * 1000,
         _ => number,
     };
-    let year_9999_ms = 253_402_300_799_999;
-    (unix_ms <= year_9999_ms).then_some(unix_ms)
+    (unix_ms <= LAST_MS).then_some(unix_ms)
 }
 
 fn from_rfc3339(text: &str) -> Option<i64> {
@@ -75,5 +77,8 @@ fn from_rfc3339(text: &str) -> Option<i64> {
 
 fn in_range(time: OffsetDateTime) -> Option<i64> {
     let unix_ms = time.unix_timestamp_nanos().div_euclid(1_000_000);
-    i64::try_from(unix_ms).ok().filter(|unix_ms| *unix_ms >= 0)
+    // A local time in year 9999 can lie in the next one of UTC.
+    i64::try_from(unix_ms)
+        .ok()
+        .filter(|unix_ms| (0..=LAST_MS).contains(unix_ms))
 }

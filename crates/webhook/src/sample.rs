@@ -4,8 +4,10 @@
 //! give the same bytes, another serial gives another event about another object.
 
 use bytes::Bytes;
-use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use time::formatting::Formattable;
+use time::macros::format_description;
+use time::{OffsetDateTime, UtcOffset};
 
 /// An unsigned delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,4 +70,23 @@ pub(crate) fn rfc3339(unix_ms: i64) -> String {
         .ok()
         .and_then(|time| time.format(&Rfc3339).ok())
         .unwrap_or_else(|| "1970-01-01T00:00:00Z".to_owned())
+}
+
+/// RFC 3339 in UTC with six digits of a second, as PHP and Python write it.
+pub(crate) fn rfc3339_micros(unix_ms: i64) -> String {
+    let form = format_description!(
+        version = 2,
+        "[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z"
+    );
+    written(unix_ms, UtcOffset::UTC, &form)
+}
+
+/// A time in the provider's zone and spelling; 1970 for a clock that is out of range.
+pub(crate) fn written(unix_ms: i64, zone: UtcOffset, form: &(impl Formattable + ?Sized)) -> String {
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000)
+        .ok()
+        .and_then(|time| time.checked_to_offset(zone))
+        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+        .format(form)
+        .unwrap_or_default()
 }

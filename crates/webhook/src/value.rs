@@ -70,6 +70,17 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// As [`Value::event_id`], for a provider that documents its ids as whole numbers, which then count by their digits.
+    pub(crate) fn event_id_or_digits(&self, missing: &'static str) -> Result<EventId, Unreadable> {
+        match self {
+            Self::Number(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+                EventId::parse(digits).map_err(|bad| Unreadable::BadEventId(bad.0))
+            }
+            Self::Number(_) => Err(Unreadable::BadEventId("it is not a whole number")),
+            _ => self.event_id(missing),
+        }
+    }
+
     /// The text, if it fits.
     pub(crate) fn text(&self) -> Option<Field> {
         match self {

@@ -98,7 +98,7 @@ impl Send {
             now: clock::unix_seconds(),
         };
         let signed = provider.sign(keys, sample, &sending);
-        let mut request = client.post(&url).body(signed.body);
+        let mut request = client.post(&signed.url).body(signed.body);
         for (name, value) in &signed.headers {
             request = request.header(*name, value);
         }

@@ -3,11 +3,15 @@
 //! A file defines everything special about its provider: what is known about it, how a delivery is read, and, where
 //! it is needed, what is signed, what a handshake is answered, and how a sample is signed.
 
+mod asaas;
 mod custom;
 mod discord;
 mod github;
 mod hubspot;
+mod lemon_squeezy;
 mod line;
+mod mercado_pago;
+mod revenuecat;
 mod shopify;
 mod slack;
 mod standard_webhooks;
@@ -27,6 +31,16 @@ use crate::{Knowledge, Reading, Unreadable};
 pub enum Provider {
     /// Stripe.
     Stripe,
+    /// Lemon Squeezy.
+    LemonSqueezy,
+    /// Mercado Pago.
+    MercadoPago,
+    /// Asaas.
+    Asaas,
+    /// RevenueCat with a static `Authorization`.
+    Revenuecat,
+    /// RevenueCat with HMAC signatures.
+    RevenuecatHmac,
     /// Shopify.
     Shopify,
     /// GitHub.
@@ -78,6 +92,8 @@ pub struct Sending<'a> {
 /// A sample as it goes over the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
+    /// Where it goes: the URL as registered, with what the provider adds to its query.
+    pub url: String,
     /// All headers.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
@@ -91,8 +107,13 @@ pub struct UnknownProvider;
 
 impl Provider {
     /// Every provider that is built in, in the order of the documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 13] = [
         Self::Stripe,
+        Self::LemonSqueezy,
+        Self::MercadoPago,
+        Self::Asaas,
+        Self::Revenuecat,
+        Self::RevenuecatHmac,
         Self::Shopify,
         Self::Github,
         Self::StandardWebhooks,
@@ -106,6 +127,11 @@ impl Provider {
         match self {
             Self::Custom(custom) => custom.definition(),
             Self::Stripe => &stripe::DEFINITION,
+            Self::LemonSqueezy => &lemon_squeezy::DEFINITION,
+            Self::MercadoPago => &mercado_pago::DEFINITION,
+            Self::Asaas => &asaas::DEFINITION,
+            Self::Revenuecat => &revenuecat::DEFINITION,
+            Self::RevenuecatHmac => &revenuecat::HMAC_DEFINITION,
             Self::Shopify => &shopify::DEFINITION,
             Self::Github => &github::DEFINITION,
             Self::StandardWebhooks => &standard_webhooks::DEFINITION,
@@ -213,6 +239,7 @@ impl Provider {
             body: &sample.body,
         });
         Signed {
+            url: sending.url.to_owned(),
             headers: sample.headers.iter().cloned().chain(signatures).collect(),
             body: sample.body.clone(),
         }

@@ -5,15 +5,12 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use hookgate_webhook::{Event, Mode, Provider, Sample};
 
-use crate::{NOW_MS, read};
+use crate::{NOW_MS, send};
 
 fn receive(provider: Provider, sample: &Sample) -> Event {
-    let headers: Vec<_> = sample
-        .headers
-        .iter()
-        .map(|(name, value)| (*name, value.as_bytes()))
-        .collect();
-    read(provider, &sample.id, &headers, &sample.body).unwrap()
+    let mut events = send(provider, sample, &[]).unwrap().unwrap().events;
+    assert_eq!(events.len(), 1);
+    events.remove(0)
 }
 
 /// The event is the whole body, or its own part of one that carries several.
@@ -76,6 +73,32 @@ fn samples_carry_the_providers_own_fields() {
     assert_eq!(shopify.object_id.unwrap().as_str(), "1000000000000000042");
     assert_eq!(shopify.account.unwrap().as_str(), "hookgate-dev.myshopify.com");
     assert_eq!(shopify.provider_time.unwrap().unix_ms, NOW_MS);
+    let lemon = read(Provider::LemonSqueezy);
+    assert_eq!(
+        (lemon.mode, lemon.account.unwrap().as_str()),
+        (Mode::Test, "48211")
+    );
+    assert_eq!(&*lemon.provider_time.unwrap().text, "2026-09-21T14:13:30.123000Z");
+    let mercado_pago = read(Provider::MercadoPago);
+    assert_eq!(mercado_pago.object_id.unwrap().as_str(), "1000000042");
+    assert_eq!(
+        &*mercado_pago.provider_time.unwrap().text,
+        "2026-09-21T10:13:30.123-04:00"
+    );
+    let asaas = read(Provider::Asaas);
+    assert_eq!(asaas.id.as_str(), "evt_05b708f961d739ea7eba7e4db318f621&42");
+    let time = asaas.provider_time.unwrap();
+    assert_eq!(
+        (&*time.text, time.unix_ms),
+        ("2026-09-21 11:13:30", 1_790_000_010_000)
+    );
+    for provider in [Provider::Revenuecat, Provider::RevenuecatHmac] {
+        let event = read(provider);
+        assert_eq!(
+            (event.mode, event.provider_time.unwrap().unix_ms),
+            (Mode::Test, NOW_MS)
+        );
+    }
     assert_eq!(
         read(Provider::Github).account.unwrap().as_str(),
         "repository:79929171"
@@ -113,8 +136,11 @@ fn an_unknown_type_names_the_known_ones() {
 
 #[test]
 fn a_clock_out_of_range_still_makes_a_sample() {
-    for now_ms in [i64::MIN, i64::MAX, -1] {
-        let sample = Provider::Shopify.sample(None, 1, now_ms).unwrap();
+    for (provider, now_ms) in Provider::ALL
+        .into_iter()
+        .flat_map(|provider| [i64::MIN, i64::MAX, -1].map(|now_ms| (provider, now_ms)))
+    {
+        let sample = provider.sample(None, 1, now_ms).unwrap();
         assert_ne!(sample.body, Bytes::new());
     }
 }

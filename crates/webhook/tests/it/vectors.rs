@@ -3,8 +3,12 @@
 use hookgate_webhook::vectors::{BadLine, judge};
 use serde_json::Value;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 12] = [
     include_str!("../vectors/stripe.jsonl"),
+    include_str!("../vectors/lemon_squeezy.jsonl"),
+    include_str!("../vectors/mercado_pago.jsonl"),
+    include_str!("../vectors/asaas.jsonl"),
+    include_str!("../vectors/revenuecat.jsonl"),
     include_str!("../vectors/github.jsonl"),
     include_str!("../vectors/shopify.jsonl"),
     include_str!("../vectors/standard_webhooks.jsonl"),
@@ -31,7 +35,7 @@ fn every_vector_is_judged_as_its_sdk_judges() {
         .filter(|verdict| !verdict.as_expected)
         .collect();
     assert_eq!(wrong, []);
-    assert_eq!(lines().count(), 94);
+    assert_eq!(lines().count(), 166);
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub mod app;
 pub mod assembly;
 pub mod body;
 pub mod breaker;
+pub mod certificates;
 pub mod cli;
 pub mod clock;
 pub mod command;

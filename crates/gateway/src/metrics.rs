@@ -87,6 +87,8 @@ pub struct Metrics {
     pub warnings: IntGauge,
     /// Of secrets: which are used, and what became of reading them again.
     pub secrets: SecretMetrics,
+    /// Looks for a key that a delivery names by a certificate, by outcome.
+    pub certificates: IntCounterVec,
     /// From the end of the request's head to the answer.
     pub delivery_seconds: HistogramVec,
     /// One claim.
@@ -193,6 +195,11 @@ impl Metrics {
                 "What was warned of at the start: risks in the settings and in what the stores tell; the log names them",
             )?,
             secrets: SecretMetrics::new(&make)?,
+            certificates: make.counters(
+                "certificates_total",
+                "Certificates looked for because a delivery named its key by one, by outcome; known ones are not looked for",
+                &["outcome"],
+            )?,
             delivery_seconds: make.histograms(
                 "delivery_duration_seconds",
                 "From request head to answer",

@@ -10,6 +10,7 @@ mod api;
 mod bookkeeping;
 mod burst;
 mod canaries;
+mod certificates;
 mod change_command;
 mod claim_life;
 mod command_line;

@@ -29,6 +29,7 @@ pub(super) const DEFINITION: Definition = Definition {
         title: "Mercado Pago",
         scheme: Scheme::Detached(Detached {
             header: manifest::SIGNATURE,
+            signs: "`id:<data.id of the query>;request-id:<x-request-id>;ts:<ts>;`, absent parts left out; not the body",
             algorithms: &[Algorithm::HmacSha256],
             key: KeyForm::Text,
         }),

@@ -25,6 +25,10 @@ const LABEL_BYTES_MAX: usize = 64;
 impl Secret {
     /// Prepares a configured text.
     pub(crate) fn read(algorithm: Algorithm, form: KeyForm, text: &str) -> Result<Self, &'static str> {
+        let text = match form {
+            KeyForm::KeyPair | KeyForm::LabelOrKeyPair => without_ends(text),
+            KeyForm::Text | KeyForm::Hex | KeyForm::Base64 | KeyForm::StandardWebhooks => text,
+        };
         not_blank(text)?;
         match form {
             KeyForm::Text => hmac(algorithm, text.as_bytes()),
@@ -71,6 +75,14 @@ impl Secret {
 
 fn hmac(algorithm: Algorithm, key: &[u8]) -> Result<Secret, &'static str> {
     Secret::hmac(algorithm, key).ok_or("a public-key algorithm takes a key pair, not a shared secret")
+}
+
+/// A file of PEM ends with a line break, which is no part of the key.
+fn without_ends(text: &str) -> &str {
+    match text.trim_start().starts_with("-----BEGIN ") {
+        true => text.trim(),
+        false => text,
+    }
 }
 
 /// Space around a secret is refused and not trimmed: a provider that was given the space signs with it, and guessing

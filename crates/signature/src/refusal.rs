@@ -6,13 +6,13 @@ use std::time::Duration;
 /// back: it never contains the signature, the secret or the expected digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A required signature, id, timestamp or token header is absent or empty.
-    #[error("the {0} header is missing or empty; send the provider's signature headers unchanged")]
+    /// A required signature, id, timestamp or token is absent or empty; names its header, or its field.
+    #[error("{0} is missing or empty; send what the provider signs unchanged, headers and body")]
     MissingSignature(&'static str),
     /// Present, but no usable candidate can be read from it.
-    #[error("the {header} header cannot be read: {problem}")]
+    #[error("{header} cannot be read: {problem}")]
     MalformedSignature {
-        /// The header at fault.
+        /// The header at fault, or the field of the body.
         header: &'static str,
         /// What is wrong with it and what form is accepted.
         problem: &'static str,

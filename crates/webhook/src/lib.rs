@@ -6,6 +6,7 @@
 
 mod event;
 mod fields;
+mod form;
 mod identity;
 mod knowledge;
 mod provider;

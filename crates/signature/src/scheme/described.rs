@@ -69,23 +69,28 @@ fn titles(algorithms: &[Algorithm]) -> String {
 
 impl SignedText {
     fn describe(&self) -> Described {
-        let part = |part: &Part| match part {
-            Part::Text(text) => format!("`{text}`"),
-            Part::Timestamp => match self.timestamp.map(|timestamp| (timestamp.header, timestamp.unit)) {
-                Some((header, Unit::Seconds)) => format!("`{header}`"),
-                Some((header, Unit::Milliseconds)) => format!("`{header}` (ms)"),
-                None => "timestamp".to_owned(),
-            },
-            Part::Body => "body".to_owned(),
-            Part::BodyCrc32 => "CRC-32 of the body in decimal".to_owned(),
-            Part::Url => "URL".to_owned(),
-            Part::Method => "method".to_owned(),
-            Part::Header(name) => format!("`{name}`"),
-            Part::Label => "label".to_owned(),
+        let part = |part: &Part| {
+            let written = match part {
+                Part::Text(text) => format!("`{text}`"),
+                Part::Timestamp => match self.timestamp.map(|timestamp| (timestamp.header, timestamp.unit)) {
+                    Some((header, Unit::Seconds)) => format!("`{header}`"),
+                    Some((header, Unit::Milliseconds)) => format!("`{header}` (ms)"),
+                    None => "timestamp".to_owned(),
+                },
+                Part::Body => "body".to_owned(),
+                Part::BodyCrc32 => "CRC-32 of the body in decimal".to_owned(),
+                Part::Url => "URL".to_owned(),
+                Part::Method => "method".to_owned(),
+                Part::Header(name) => format!("`{name}`"),
+                Part::Label => "label".to_owned(),
+                // Asked for and not signed.
+                Part::Demand(..) => return None,
+            };
+            Some(written)
         };
         Described {
             header: format!("`{}: {}…`", self.header, self.prefix),
-            signed: self.parts.iter().map(part).collect::<Vec<_>>().join(", "),
+            signed: self.parts.iter().filter_map(part).collect::<Vec<_>>().join(", "),
             signature: format!("{}, {}", self.algorithm.title(), self.encoding.title()),
             key: self.key.describe(),
         }

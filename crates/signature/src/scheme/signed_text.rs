@@ -62,6 +62,8 @@ pub enum Part {
     Method,
     /// A header's value. It has to be there.
     Header(&'static str),
+    /// Nothing, on the condition that a header holds exactly this: an algorithm's name, where the sender announces one.
+    Demand(&'static str, &'static str),
     /// A configured label; each is tried.
     Label,
 }
@@ -166,6 +168,15 @@ impl SignedText {
                 Part::Url => Piece::Bytes(delivery.url.unwrap_or_default().as_bytes()),
                 Part::Method => Piece::Bytes(delivery.method.as_bytes()),
                 Part::Header(name) => Piece::Bytes(delivery.headers.required(name)?),
+                Part::Demand(header, value) => match delivery.headers.required(header)? {
+                    found if found == value.as_bytes() => Piece::Bytes(b""),
+                    _ => {
+                        return Err(Refusal::MalformedSignature {
+                            header,
+                            problem: "it names something else than what is accepted",
+                        });
+                    }
+                },
                 Part::Label => Piece::Label,
             })
         };

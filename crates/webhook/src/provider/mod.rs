@@ -3,6 +3,7 @@
 //! A file defines everything special about its provider: what is known about it, how a delivery is read, and, where
 //! it is needed, what is signed, what a handshake is answered, and how a sample is signed.
 
+mod adyen;
 mod asaas;
 mod custom;
 mod discord;
@@ -10,17 +11,21 @@ mod github;
 mod hubspot;
 mod lemon_squeezy;
 mod line;
+mod linear;
 mod mercado_pago;
+mod paypal;
 mod revenuecat;
+mod sendgrid;
 mod shopify;
 mod slack;
 mod standard_webhooks;
 mod stripe;
+mod twilio;
 
 pub use custom::{Custom, Description, Kind, Place};
 
 use bytes::Bytes;
-use hookgate_signature::{BadSecret, Delivery, Keys, Refusal, Seal, Tolerance, Unsigned, Verified};
+use hookgate_signature::{BadSecret, Delivery, Headers, Keys, Refusal, Seal, Tolerance, Unsigned, Verified};
 use secrecy::SecretString;
 
 use crate::sample::{Sample, Template, UnknownType};
@@ -47,12 +52,22 @@ pub enum Provider {
     Github,
     /// Any sender that follows Standard Webhooks 1.0.0.
     StandardWebhooks,
+    /// PayPal.
+    Paypal,
     /// Slack.
     Slack,
+    /// Twilio.
+    Twilio,
+    /// Adyen.
+    Adyen,
     /// Discord.
     Discord,
+    /// Linear.
+    Linear,
     /// HubSpot.
     Hubspot,
+    /// SendGrid.
+    Sendgrid,
     /// LINE.
     Line,
     /// A sender that a configuration describes.
@@ -107,7 +122,7 @@ pub struct UnknownProvider;
 
 impl Provider {
     /// Every provider that is built in, in the order of the documentation.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 18] = [
         Self::Stripe,
         Self::LemonSqueezy,
         Self::MercadoPago,
@@ -117,9 +132,14 @@ impl Provider {
         Self::Shopify,
         Self::Github,
         Self::StandardWebhooks,
+        Self::Paypal,
         Self::Slack,
+        Self::Twilio,
+        Self::Adyen,
         Self::Discord,
+        Self::Linear,
         Self::Hubspot,
+        Self::Sendgrid,
         Self::Line,
     ];
 
@@ -135,9 +155,14 @@ impl Provider {
             Self::Shopify => &shopify::DEFINITION,
             Self::Github => &github::DEFINITION,
             Self::StandardWebhooks => &standard_webhooks::DEFINITION,
+            Self::Paypal => &paypal::DEFINITION,
             Self::Slack => &slack::DEFINITION,
+            Self::Twilio => &twilio::DEFINITION,
+            Self::Adyen => &adyen::DEFINITION,
             Self::Discord => &discord::DEFINITION,
+            Self::Linear => &linear::DEFINITION,
             Self::Hubspot => &hubspot::DEFINITION,
+            Self::Sendgrid => &sendgrid::DEFINITION,
             Self::Line => &line::DEFINITION,
         }
     }
@@ -191,6 +216,16 @@ impl Provider {
             (Some(signed_at), tolerance) => tolerance.check(signed_at(&verified)?, now)?,
         }
         Ok(verified)
+    }
+
+    /// Where the certificate stands whose key signed this delivery, where a provider names one and the place is one of
+    /// the provider's own: safe to fetch over https, without following redirects. Its chain and its validity are for
+    /// who fetches it to check; [`Keys::naming`] takes its key. `None` also for a place that is a stranger's.
+    pub fn certificate_url<'a>(self, headers: &Headers<'a>) -> Option<&'a str> {
+        match self {
+            Self::Paypal => paypal::certificate_url(headers),
+            _ => None,
+        }
     }
 
     /// The events of a verified delivery: one, or several where the provider batches; never none without

@@ -14,7 +14,7 @@ use crate::knowledge::{Knowledge, Places, Success, UrlUse};
 use crate::provider::Definition;
 use crate::sample::{Sample, Template};
 use crate::value::Value;
-use crate::{Answer, Event, Reading, Unreadable, fields};
+use crate::{Answer, Event, Reading, Unreadable, fields, form};
 
 pub(super) const DEFINITION: Definition = Definition {
     knowledge: Knowledge {
@@ -130,12 +130,12 @@ fn echo(challenge: &Value<'_>) -> Result<Answer, Unreadable> {
 /// each holds a trigger of its own.
 fn read_form(body: &Bytes) -> Result<Reading, Unreadable> {
     let event = Event::without_id(&Value::Absent, body.clone());
-    let event = match (sole(body, "payload")?, sole(body, "command")?) {
+    let event = match (form::sole(body, "payload")?, form::sole(body, "command")?) {
         (Value::Text(payload), Value::Absent) => {
             let [team] = fields::read(payload.as_bytes(), &["team.id"])?;
             event.with_account(&team)
         }
-        (Value::Absent, Value::Text(_)) => event.with_account(&sole(body, "team_id")?),
+        (Value::Absent, Value::Text(_)) => event.with_account(&form::sole(body, "team_id")?),
         _ => {
             return Err(Unreadable::MalformedBody(
                 "it is neither JSON nor a form with `command` or with `payload`".to_owned(),
@@ -143,18 +143,6 @@ fn read_form(body: &Bytes) -> Result<Reading, Unreadable> {
         }
     };
     Ok(event.into())
-}
-
-/// The one value that a form holds under a name.
-fn sole<'a>(form: &'a [u8], name: &str) -> Result<Value<'a>, Unreadable> {
-    let mut values = form_urlencoded::parse(form).filter(|(key, _)| key == name);
-    match (values.next(), values.next()) {
-        (None, _) => Ok(Value::Absent),
-        (Some((_, value)), None) => Ok(Value::Text(value)),
-        _ => Err(Unreadable::MalformedBody(
-            "a field that identifies the event occurs twice".to_owned(),
-        )),
-    }
 }
 
 const SAMPLES: &[Template] = &[

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod adyen;
 mod asaas;
 mod bodies;
 mod discord;
@@ -10,14 +11,18 @@ mod hubspot;
 mod ids;
 mod lemon_squeezy;
 mod line;
+mod linear;
 mod mercado_pago;
+mod paypal;
 mod properties;
 mod revenuecat;
 mod samples;
+mod sendgrid;
 mod shopify;
 mod slack;
 mod standard_webhooks;
 mod stripe;
+mod twilio;
 mod vectors;
 
 use bytes::Bytes;
@@ -30,8 +35,33 @@ const NOW_MS: i64 = 1_790_000_010_123;
 /// The URL as it is registered with every provider here.
 const URL: &str = "https://gateway.example.com/webhooks/it";
 
-/// Signs, verifies and reads one delivery. `id` is the message id, where the scheme signs one. A delivery that cannot
-/// even be signed, because its signatures stand in a body that is none, is refused with the reason.
+/// The sender's clock and the registered URL.
+const SENDING: Sending<'static> = Sending {
+    url: URL,
+    now: NOW_MS / 1000,
+};
+
+/// Verifies and reads one delivery, or says why it is refused.
+fn open(
+    provider: Provider,
+    url: &str,
+    headers: &[(&str, &[u8])],
+    body: &Bytes,
+) -> Result<Result<Reading, Unreadable>, &'static str> {
+    let delivery = Delivery {
+        method: "POST",
+        url: Some(url),
+        headers: headers.iter().copied().collect(),
+        body: body.clone(),
+    };
+    match provider.verify(&provider.dev_keys(), delivery, SENDING.now) {
+        Ok(verified) => Ok(provider.read(&verified)),
+        Err(refusal) => Err(refusal.reason()),
+    }
+}
+
+/// Signs one delivery and opens it. `id` is the message id, where the scheme signs one. Where signatures stand in the
+/// body, a body that is none cannot be signed, and is refused.
 fn deliver(
     provider: Provider,
     id: &str,
@@ -53,22 +83,28 @@ fn send(
     sample: &Sample,
     headers: &[(&str, &[u8])],
 ) -> Result<Result<Reading, Unreadable>, &'static str> {
-    let keys = provider.dev_keys();
-    let now = NOW_MS / 1000;
-    let signed = provider.sign(&keys, sample, &Sending { url: URL, now });
+    let signed = provider.sign(&provider.dev_keys(), sample, &SENDING);
     let own = signed
         .headers
         .iter()
         .map(|(name, value)| (*name, value.as_bytes()));
-    let delivery = Delivery {
-        method: "POST",
-        url: Some(&signed.url),
-        headers: headers.iter().copied().chain(own).collect(),
-        body: signed.body.clone(),
-    };
-    match provider.verify(&keys, delivery, now) {
-        Ok(verified) => Ok(provider.read(&verified)),
-        Err(refusal) => Err(refusal.reason()),
+    let headers: Vec<_> = headers.iter().copied().chain(own).collect();
+    open(provider, &signed.url, &headers, &signed.body)
+}
+
+/// What is said of a body that is no JSON: a signature, or a signed time, that stands in it cannot be found.
+fn malformed(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Adyen | Provider::Linear => "malformed_signature",
+        _ => "malformed_body",
+    }
+}
+
+fn word(outcome: Result<Result<Reading, Unreadable>, &'static str>) -> &'static str {
+    match outcome {
+        Ok(Ok(_)) => "ok",
+        Ok(Err(unreadable)) => unreadable.reason(),
+        Err(reason) => reason,
     }
 }
 

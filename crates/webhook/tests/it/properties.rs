@@ -4,7 +4,7 @@ use hookgate_webhook::{Provider, Unreadable};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::{deliver, send};
+use crate::{deliver, malformed, send, word};
 
 const HEADERS: [&str; 7] = [
     "X-GitHub-Delivery",
@@ -69,24 +69,30 @@ proptest! {
         values in vec(vec(any::<u8>(), 0..300), 7),
     ) {
         let headers: Vec<_> = HEADERS.into_iter().zip(values.iter().map(|value| &value[..])).collect();
-        match deliver(provider, "msg_1", &headers, &body).unwrap() {
-            Ok(reading) => for event in reading.events {
+        match deliver(provider, "msg_1", &headers, &body) {
+            Ok(Ok(reading)) => for event in reading.events {
                 let within = match event.batch {
                     None => event.body[..] == body[..],
                     Some(_) => body.windows(event.body.len()).any(|part| part == event.body),
                 };
                 prop_assert!(within, "{:?} is no part of what came", event);
             },
-            Err(unreadable) => prop_assert!(Unreadable::REASONS.contains(&unreadable.reason())),
+            Ok(Err(unreadable)) => prop_assert!(Unreadable::REASONS.contains(&unreadable.reason())),
+            Err(reason) => prop_assert!(matches!(provider, Provider::Adyen | Provider::Linear), "{reason}"),
         }
     }
 
     #[test]
     fn a_truncated_sample_is_malformed(provider in providers(), serial: u64, keep in 0.0..1.0f64) {
         let mut sample = provider.sample(None, serial.into(), crate::NOW_MS).unwrap();
-        let cut = (sample.body.len() as f64 * keep) as usize;
+        // A line break behind the JSON may be missing.
+        let cut = (sample.body.trim_ascii_end().len() as f64 * keep) as usize;
         sample.body.truncate(cut);
-        let outcome = send(provider, &sample, &[]).unwrap();
-        prop_assert_eq!(outcome.unwrap_err().reason(), "malformed_body");
+        let outcome = word(send(provider, &sample, &[]));
+        match provider {
+            // What is left of a form is a form, once it has a field.
+            Provider::Twilio if sample.body.contains(&b'=') => prop_assert_eq!(outcome, "ok"),
+            _ => prop_assert_eq!(outcome, malformed(provider)),
+        }
     }
 }

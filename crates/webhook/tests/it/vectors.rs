@@ -3,7 +3,7 @@
 use hookgate_webhook::vectors::{BadLine, judge};
 use serde_json::Value;
 
-const FILES: [&str; 12] = [
+const FILES: [&str; 17] = [
     include_str!("../vectors/stripe.jsonl"),
     include_str!("../vectors/lemon_squeezy.jsonl"),
     include_str!("../vectors/mercado_pago.jsonl"),
@@ -12,9 +12,14 @@ const FILES: [&str; 12] = [
     include_str!("../vectors/github.jsonl"),
     include_str!("../vectors/shopify.jsonl"),
     include_str!("../vectors/standard_webhooks.jsonl"),
+    include_str!("../vectors/paypal.jsonl"),
     include_str!("../vectors/slack.jsonl"),
+    include_str!("../vectors/twilio.jsonl"),
+    include_str!("../vectors/adyen.jsonl"),
     include_str!("../vectors/discord.jsonl"),
+    include_str!("../vectors/linear.jsonl"),
     include_str!("../vectors/hubspot.jsonl"),
+    include_str!("../vectors/sendgrid.jsonl"),
     include_str!("../vectors/line.jsonl"),
 ];
 
@@ -35,7 +40,7 @@ fn every_vector_is_judged_as_its_sdk_judges() {
         .filter(|verdict| !verdict.as_expected)
         .collect();
     assert_eq!(wrong, []);
-    assert_eq!(lines().count(), 166);
+    assert_eq!(lines().count(), 197);
 }
 
 #[test]

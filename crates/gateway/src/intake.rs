@@ -15,7 +15,7 @@ use crate::assembly::Sources;
 use crate::body::Bodies;
 use crate::config::Config;
 use crate::metrics::{UNKNOWN_SOURCE, observe};
-use crate::receiver::{Received, Receiver, Source};
+use crate::receiver::{Receipt, Received, Receiver, Source};
 use crate::rejection::{self, Refused};
 use crate::unread;
 
@@ -48,7 +48,8 @@ pub async fn webhook(
     let result = intake.take(&request, source, &mut payload).await;
     let provider = source.map(|source| source.provider);
     let mut answer = match (&result, provider) {
-        (Ok(received), Some(provider)) => rejection::respond(provider, received),
+        (Ok(Receipt::Events(received)), Some(provider)) => rejection::respond(provider, received),
+        (Ok(Receipt::Handshake(answer)), Some(_)) => rejection::handshake(answer),
         (Err(refused), provider) => refused.respond(provider),
         (Ok(_), None) => Refused::UnknownSource.respond(None),
     };
@@ -116,7 +117,7 @@ impl Intake {
         request: &HttpRequest,
         source: Option<&Arc<Source>>,
         payload: &mut web::Payload,
-    ) -> Result<Vec<Received>, Refused> {
+    ) -> Result<Receipt, Refused> {
         let source = source.ok_or(Refused::UnknownSource)?;
         if request.method() != Method::POST {
             return Err(Refused::MethodNotAllowed);
@@ -146,7 +147,7 @@ impl Intake {
     }
 
     /// Counts and logs one answer.
-    fn count(&self, line: &Line<'_>, result: &Result<Vec<Received>, Refused>) {
+    fn count(&self, line: &Line<'_>, result: &Result<Receipt, Refused>) {
         let metrics = &self.receiver.metrics;
         let source = line.source.map_or(UNKNOWN_SOURCE, |source| source.name.as_str());
         metrics
@@ -157,7 +158,13 @@ impl Intake {
             observe(&metrics.delivery_seconds.with_label_values(&[source]), line.took);
         }
         match result {
-            Ok(received) => received
+            // No outcome is counted where there was no event.
+            Ok(Receipt::Handshake(_)) => {
+                metrics.handshakes.with_label_values(&[source]).inc();
+                line.log(source, None, "handshake", "");
+            }
+            Ok(Receipt::Events(received)) if received.is_empty() => line.log(source, None, "empty", ""),
+            Ok(Receipt::Events(received)) => received
                 .iter()
                 .for_each(|one| line.log(source, Some(one), one.handled.outcome(), "")),
             Err(refused) => {

@@ -9,6 +9,7 @@ pub mod address;
 pub mod admin;
 pub mod app;
 pub mod assembly;
+pub mod batch;
 pub mod body;
 pub mod breaker;
 pub mod certificates;

@@ -47,8 +47,8 @@ pub const OTHER_BODY: &str = "other_body";
 pub const NO_CONSUMER: &str = "no_consumer";
 
 /// Statuses that the public listener answers.
-const STATUSES: [&str; 11] = [
-    "200", "400", "401", "404", "405", "408", "409", "413", "415", "500", "503",
+const STATUSES: [&str; 12] = [
+    "200", "204", "400", "401", "404", "405", "408", "409", "413", "415", "500", "503",
 ];
 
 /// From half a millisecond to the longest answer budget that providers publish.
@@ -65,6 +65,8 @@ pub struct Metrics {
     pub deliveries: IntCounterVec,
     /// Refused requests by reason.
     pub refusals: IntCounterVec,
+    /// Handshakes that were answered; they are no deliveries.
+    pub handshakes: IntCounterVec,
     /// Duplicates that were not handled again, by the layer that decided.
     pub duplicates_skipped: IntCounterVec,
     /// Fields or events that were left aside, by reason.
@@ -155,6 +157,7 @@ impl Metrics {
                 "Refused requests by reason",
                 &["source", "reason"],
             )?,
+            handshakes: make.counters("handshakes_total", "Handshakes of providers answered", &["source"])?,
             duplicates_skipped: make.counters(
                 "duplicates_skipped_total",
                 "Duplicates that were not handled again, by the layer that decided",
@@ -303,6 +306,7 @@ impl Metrics {
             );
             touch(&self.attempts, source, ATTEMPT_OUTCOMES);
             for counter in [
+                &self.handshakes,
                 &self.twins_shadow,
                 &self.replays_suspected,
                 &self.claim_fallbacks,

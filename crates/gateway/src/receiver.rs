@@ -1,20 +1,21 @@
 //! The path: one delivery from its raw bytes to an outcome. Each step is one crate.
 //!
-//! From claim to close an event runs in a task of its own: a client that hangs up cancels nothing, a panic
+//! From claim to close the events of a delivery run in a task of their own: a client that hangs up cancels nothing, a panic
 //! releases the claim, and shutdown waits for these tasks.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt as _};
 use hookgate_claim::{Claim, Epoch, Terms, Unavailable};
 use hookgate_ledger::{DeliveryId, NewEvent};
 use hookgate_signature::{Delivery, Verified};
-use hookgate_webhook::{Event, EventKey, Provider, SourceName};
+use hookgate_webhook::{Answer, Event, EventKey, Provider, Reading, SourceName};
 use tokio_util::task::TaskTracker;
 
 use crate::address::Address;
+use crate::batch;
 use crate::clock::Clock;
 use crate::handler::{Closing, DecidedBy, Handled, Handler, Hold};
 use crate::keyring::{Keyring, ValidKeys};
@@ -57,6 +58,16 @@ pub struct Receiver {
     pub runtime: tokio::runtime::Handle,
 }
 
+/// What became of a delivery.
+#[derive(Debug)]
+#[must_use]
+pub enum Receipt {
+    /// Its events were seen through; here they are in its order. None, if the provider sent a batch of none.
+    Events(Vec<Received>),
+    /// It was a handshake, and this is what the provider wants to hear. Nothing was claimed or stored.
+    Handshake(Answer),
+}
+
 /// One event and how it ended.
 #[derive(Debug)]
 pub struct Received {
@@ -84,24 +95,39 @@ impl Receiver {
         source: &Arc<Source>,
         keys: &ValidKeys,
         delivery: Delivery<'_>,
-    ) -> Result<Vec<Received>, Refused> {
+    ) -> Result<Receipt, Refused> {
         let verified = keys.verify(delivery, self.clock.unix_seconds())?;
-        let events = source.provider.read(&verified)?.events;
-        let tasks = events.into_iter().map(|event| {
+        let reading = source.provider.read(&verified)?;
+        self.follow(source, &verified, reading).await
+    }
+
+    /// What follows from what was read: the answer to a handshake, or the events, each seen through.
+    ///
+    /// # Errors
+    /// [`Refused::TooManyEvents`], of which none was stored; [`Refused::Interrupted`], of which some may be.
+    pub async fn follow(
+        self: &Arc<Self>,
+        source: &Arc<Source>,
+        verified: &Verified<'_>,
+        reading: Reading,
+    ) -> Result<Receipt, Refused> {
+        if let Some(answer) = reading.handshake {
+            return Ok(Receipt::Handshake(answer));
+        }
+        if reading.events.len() > batch::EVENTS_MAX {
+            return Err(Refused::TooManyEvents);
+        }
+        let new = |event| {
             self.count_dropped(source, &event);
-            let event = new_event(source, &verified, event);
+            let event = new_event(source, verified, event);
             let (receiver, source) = (Arc::clone(self), Arc::clone(source));
-            self.tasks.spawn_on(
-                async move { receiver.see_through(&source, event).await },
-                &self.runtime,
-            )
-        });
-        let outcomes = join_all(tasks.collect::<Vec<_>>()).await;
+            async move { receiver.see_through(&source, event).await }
+        };
+        let events: Vec<_> = reading.events.into_iter().map(new).collect();
+        let all = async { stream::iter(events).buffered(batch::AT_ONCE).collect().await };
+        let seen = self.tasks.spawn_on(all, &self.runtime).await;
         // A task that was aborted or panicked outside the handler promises nothing.
-        outcomes
-            .into_iter()
-            .map(|outcome| outcome.map_err(|_| Refused::Interrupted))
-            .collect()
+        seen.map(Receipt::Events).map_err(|_| Refused::Interrupted)
     }
 
     /// From claim to close.
@@ -213,11 +239,18 @@ impl Handled {
 /// The ledger's row of an event: what was read, and the headers worth keeping.
 fn new_event(source: &Source, verified: &Verified<'_>, event: Event) -> NewEvent {
     let knowledge = source.provider.knowledge();
+    // The provider's own headers are about the whole, which a part is not.
+    let own = match event.batch {
+        None => knowledge.forwarded_headers,
+        Some(_) => &[],
+    };
     let kept = |name: &str| {
-        let mut names = knowledge.forwarded_headers.iter().chain(&KEPT_HEADERS);
+        let mut names = own.iter().chain(&KEPT_HEADERS);
         names.any(|kept| name.eq_ignore_ascii_case(kept))
     };
     let headers = verified.headers().iter().filter(|(name, _)| kept(name));
+    let headers = headers.map(|(name, value)| (name.into(), value.to_vec()));
+    let place = event.batch.as_ref().map(batch::header);
     NewEvent {
         key: EventKey {
             source: source.name.clone(),
@@ -230,9 +263,7 @@ fn new_event(source: &Source, verified: &Verified<'_>, event: Event) -> NewEvent
         object_id: event.object_id,
         provider_time: event.provider_time,
         body_sha256: event.body_sha256,
-        headers: headers
-            .map(|(name, value)| (name.into(), value.to_vec()))
-            .collect(),
+        headers: headers.chain(place).collect(),
         body: event.body,
         delivery: DeliveryId(rand::random()),
     }

@@ -5,9 +5,10 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use hookgate_signature::Refusal;
-use hookgate_webhook::{Provider, Unreadable};
+use hookgate_webhook::{Answer, Knowledge, Provider, Success, Unreadable};
 use serde::Serialize;
 
+use crate::batch;
 use crate::handler::Handled;
 use crate::receiver::Received;
 
@@ -38,6 +39,9 @@ pub enum Refused {
     /// The body is over the limit.
     #[error("the body is larger than {0} bytes, the limit of this source")]
     BodyTooLarge(usize),
+    /// More events than one delivery may carry.
+    #[error("the delivery carries more than {} events, the limit", batch::EVENTS_MAX)]
+    TooManyEvents,
     /// The body is compressed.
     #[error("send the body without Content-Encoding; signatures are checked over the bytes as sent")]
     UnsupportedEncoding,
@@ -59,7 +63,7 @@ impl Refused {
             Self::MethodNotAllowed => "method_not_allowed",
             Self::RequestTimeout => "request_timeout",
             Self::BodyCut => "malformed_body",
-            Self::BodyTooLarge(_) => "body_too_large",
+            Self::BodyTooLarge(_) | Self::TooManyEvents => "body_too_large",
             Self::UnsupportedEncoding => "unsupported_encoding",
             Self::Overloaded | Self::Interrupted => "unavailable",
         }
@@ -84,7 +88,7 @@ impl Refused {
             | Self::BodyTooLarge(_)
             | Self::Overloaded
             | Self::UnsupportedEncoding => true,
-            Self::Signature(_) | Self::Body(_) | Self::Interrupted => false,
+            Self::Signature(_) | Self::Body(_) | Self::TooManyEvents | Self::Interrupted => false,
         }
     }
 
@@ -97,7 +101,7 @@ impl Refused {
             Self::UnknownSource => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooLarge(_) | Self::TooManyEvents => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Overloaded | Self::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -117,7 +121,7 @@ impl Refused {
             Self::BodyTooLarge(_) | Self::RequestTimeout | Self::BodyCut | Self::UnsupportedEncoding => {
                 answer.force_close();
             }
-            Self::Signature(_) | Self::Body(_) | Self::UnknownSource => {}
+            Self::Signature(_) | Self::Body(_) | Self::TooManyEvents | Self::UnknownSource => {}
         }
         with_json(
             answer,
@@ -137,7 +141,7 @@ pub fn respond(provider: Provider, received: &[Received]) -> HttpResponse {
         .max_by_key(|handled| severity(*handled));
     let knowledge = provider.knowledge();
     let error = match worst.map_or(Ok(()), settled) {
-        Ok(()) => return accepted(knowledge.batches, received),
+        Ok(()) => return success(knowledge, received),
         Err(error) => error,
     };
     let status = match error {
@@ -152,7 +156,18 @@ pub fn respond(provider: Provider, received: &[Received]) -> HttpResponse {
     with_json(answer, &Failure { error, detail: None })
 }
 
-/// The bodies of the contract, their fields in its order.
+/// The answer to a handshake: what the provider wants to hear, and nothing of ours.
+pub fn handshake(answer: &Answer) -> HttpResponse {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    HttpResponse::build(status)
+        .insert_header((CONTENT_TYPE, answer.content_type))
+        .body(answer.body.clone())
+}
+
+/// What some providers look for in the body of a 200, wherever it stands there.
+const ACCEPTED: &str = "[accepted]";
+
+/// The bodies of the contract, their fields in its order, and what a provider needs besides.
 #[derive(Serialize)]
 struct Failure<'a> {
     error: &'static str,
@@ -165,12 +180,16 @@ struct Single<'a> {
     received: bool,
     duplicate: bool,
     event_id: &'a str,
+    #[serde(rename = "notificationResponse", skip_serializing_if = "Option::is_none")]
+    needed: Option<&'static str>,
 }
 
 #[derive(Serialize)]
 struct Batch<'a> {
     received: bool,
     events: Vec<Element<'a>>,
+    #[serde(rename = "notificationResponse", skip_serializing_if = "Option::is_none")]
+    needed: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -179,7 +198,18 @@ struct Element<'a> {
     duplicate: bool,
 }
 
-fn accepted(batch: bool, received: &[Received]) -> HttpResponse {
+/// Success as the provider knows it; the same for a duplicate as for the first delivery.
+fn success(knowledge: &Knowledge, received: &[Received]) -> HttpResponse {
+    match knowledge.success {
+        Success::Ok => accepted(knowledge.batches, received, None),
+        Success::OkAccepted => accepted(knowledge.batches, received, Some(ACCEPTED)),
+        Success::NoContent => HttpResponse::NoContent()
+            .insert_header((CONTENT_TYPE, "application/json"))
+            .finish(),
+    }
+}
+
+fn accepted(batch: bool, received: &[Received], needed: Option<&'static str>) -> HttpResponse {
     let duplicate = |one: &Received| matches!(one.handled, Handled::Duplicate(_));
     let answer = HttpResponse::Ok();
     match received {
@@ -189,6 +219,7 @@ fn accepted(batch: bool, received: &[Received]) -> HttpResponse {
                 received: true,
                 duplicate: duplicate(one),
                 event_id: one.key.id.as_str(),
+                needed,
             },
         ),
         events => {
@@ -201,6 +232,7 @@ fn accepted(batch: bool, received: &[Received]) -> HttpResponse {
                 &Batch {
                     received: true,
                     events: events.iter().map(element).collect(),
+                    needed,
                 },
             )
         }
@@ -230,4 +262,115 @@ fn with_json(mut answer: actix_web::HttpResponseBuilder, body: &impl Serialize) 
     answer
         .insert_header((CONTENT_TYPE, "application/json"))
         .json(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::MessageBody as _;
+    use hookgate_webhook::{EventId, EventKey, SourceName};
+
+    use super::*;
+    use crate::handler::DecidedBy;
+
+    const FRESH: Handled = Handled::Accepted;
+    const KNOWN: Handled = Handled::Duplicate(DecidedBy::Ledger);
+
+    fn received(handled: &[Handled]) -> Vec<Received> {
+        let one = |(number, handled): (usize, &Handled)| Received {
+            key: EventKey {
+                source: SourceName::parse("any").unwrap(),
+                id: EventId::parse(&format!("id_{number}")).unwrap(),
+            },
+            handled: *handled,
+        };
+        handled.iter().enumerate().map(one).collect()
+    }
+
+    /// Status, content type and body.
+    fn said(answer: HttpResponse) -> (u16, String, String) {
+        let status = answer.status().as_u16();
+        let of_type = answer
+            .headers()
+            .get(CONTENT_TYPE)
+            .map(|value| value.to_str().unwrap().to_owned());
+        let bytes = answer.into_body().try_into_bytes().unwrap_or_default();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        (status, of_type.unwrap_or_default(), text)
+    }
+
+    fn check(success: Success, batches: bool, handled: &[Handled], status: u16, body: &str) {
+        let knowledge = Knowledge {
+            success,
+            batches,
+            ..*Provider::Stripe.knowledge()
+        };
+        let answer = super::success(&knowledge, &received(handled));
+        assert_eq!(
+            said(answer),
+            (status, "application/json".to_owned(), body.to_owned())
+        );
+    }
+
+    #[test]
+    fn success_is_said_as_the_provider_wants_to_hear_it_and_of_a_copy_no_less() {
+        let one = |duplicate| format!(r#"{{"received":true,"duplicate":{duplicate},"event_id":"id_0""#);
+        check(Success::Ok, false, &[FRESH], 200, &(one(false) + "}"));
+        check(Success::Ok, false, &[KNOWN], 200, &(one(true) + "}"));
+        let needed = r#","notificationResponse":"[accepted]"}"#;
+        check(Success::OkAccepted, false, &[FRESH], 200, &(one(false) + needed));
+        check(Success::OkAccepted, false, &[KNOWN], 200, &(one(true) + needed));
+        check(Success::NoContent, false, &[FRESH], 204, "");
+        check(Success::NoContent, true, &[KNOWN, FRESH], 204, "");
+    }
+
+    #[test]
+    fn a_batch_lists_its_events_also_if_there_is_one_or_none() {
+        let list = |events| format!(r#"{{"received":true,"events":[{events}]}}"#);
+        check(Success::Ok, true, &[], 200, &list(""));
+        check(
+            Success::Ok,
+            true,
+            &[FRESH],
+            200,
+            &list(r#"{"event_id":"id_0","duplicate":false}"#),
+        );
+        let two = r#"{"event_id":"id_0","duplicate":true},{"event_id":"id_1","duplicate":false}"#;
+        check(Success::Ok, true, &[KNOWN, FRESH], 200, &list(two));
+    }
+
+    #[test]
+    fn the_worst_of_a_batch_answers_for_all() {
+        let rows = [
+            (&[FRESH, KNOWN][..], 200, ""),
+            (&[FRESH, Handled::InFlight, KNOWN], 409, "in_flight"),
+            (
+                &[Handled::InFlight, Handled::Failed, FRESH],
+                500,
+                "handler_failed",
+            ),
+            (
+                &[Handled::Failed, Handled::Unavailable, Handled::InFlight],
+                503,
+                "unavailable",
+            ),
+            (&[Handled::Unavailable, FRESH], 503, "unavailable"),
+        ];
+        for (handled, status, error) in rows {
+            let (got, _, body) = said(respond(Provider::Stripe, &received(handled)));
+            assert_eq!(got, status, "{handled:?}: {body}");
+            assert!(body.contains(error), "{handled:?}: {body}");
+            assert_eq!(got != 200, body.starts_with(r#"{"error""#), "{handled:?}: {body}");
+        }
+    }
+
+    #[test]
+    fn a_handshake_is_answered_with_what_the_provider_wants_to_hear() {
+        let answer = Answer {
+            status: 200,
+            content_type: "text/plain",
+            body: "challenge".to_owned(),
+        };
+        let heard = (200, "text/plain".to_owned(), "challenge".to_owned());
+        assert_eq!(said(handshake(&answer)), heard);
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hookgate_signature::{Keys, Tolerance};
-use hookgate_webhook::{Provider, Sample, Sending};
+use hookgate_webhook::{Provider, Sample, Sending, Success};
 use secrecy::SecretString;
 
 use super::{Failure, print};
@@ -41,7 +41,7 @@ pub struct Send {
 }
 
 impl Send {
-    /// Sends, and prints each answer. Fails if one is not 200.
+    /// Sends, and prints each answer. Fails if one is not success as the provider knows it.
     pub fn run(&self) -> Result<(), Failure> {
         // One TLS library for every client; a second call finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -81,7 +81,9 @@ impl Send {
         if refused == 0 {
             Ok(())
         } else {
-            Err(Failure::new(format!("{refused} answer(s) were not 200")))
+            Err(Failure::new(format!(
+                "{refused} answer(s) were not what the provider takes for success"
+            )))
         }
     }
 
@@ -111,7 +113,7 @@ impl Send {
         let status = answer.status().as_u16();
         let body = answer.text().await.unwrap_or_default();
         print(&format!("{status} {body}\n"));
-        Ok(status == 200)
+        Ok(status == expected_status(provider))
     }
 
     fn url(&self) -> String {
@@ -136,5 +138,13 @@ impl Send {
         let [variable, _] = setting::secret_variables(&self.source);
         let list = |list: String| list.split(',').map(|secret| secret.trim().into()).collect();
         Ok(std::env::var(variable).map_or_else(|_| provider.dev_secrets(), list))
+    }
+}
+
+/// What the gateway answers to an event of this provider that is safe.
+fn expected_status(provider: Provider) -> u16 {
+    match provider.knowledge().success {
+        Success::Ok | Success::OkAccepted => 200,
+        Success::NoContent => 204,
     }
 }

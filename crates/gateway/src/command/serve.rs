@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hookgate_signature::Tolerance;
 use hookgate_webhook::Provider;
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -109,18 +109,12 @@ fn welcome(config: &Config, app: &App) -> String {
     let mut text =
         "\nhookgate dev is listening. Dev secrets are public: never use them elsewhere.\n\n".to_owned();
     for source in &config.sources {
-        let published = source
-            .provider
-            .knowledge()
-            .dev_secrets
-            .first()
-            .copied()
-            .unwrap_or_default();
-        let ours = source
-            .secrets
-            .iter()
-            .all(|secret| secret.expose_secret() == published);
-        let secret = if ours { published } else { "(yours)" };
+        let published = source.provider.knowledge().dev_secrets;
+        let ours = |secret: &SecretString| published.contains(&secret.expose_secret());
+        let secret = match source.secrets.iter().all(ours) {
+            true => published.join(","),
+            false => "(yours)".to_owned(),
+        };
         let _ = writeln!(
             text,
             "  {:<56} secret {secret}",

@@ -12,6 +12,7 @@ const PLAIN: &[&str] = &[
     "user-agent",
     "traceparent",
     "tracestate",
+    "hookgate-batch",
 ];
 
 /// Those of providers that say what an event is, or that are true of one body only and so open nothing.

@@ -7,6 +7,7 @@
 
 mod account;
 mod api;
+mod batches;
 mod bookkeeping;
 mod burst;
 mod canaries;
@@ -28,11 +29,13 @@ mod desk;
 mod dev_command;
 mod embedded;
 mod events_command;
+mod every_provider;
 mod failover;
 mod full_ledger;
 mod gates;
 mod gateway;
 mod handover;
+mod handshakes;
 mod hang_up;
 mod hostile_ids;
 mod limits;

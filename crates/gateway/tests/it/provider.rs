@@ -44,17 +44,8 @@ impl Signed {
 
 /// A realistic event of the provider, new with every call.
 pub fn event(provider: Provider) -> Signed {
-    sample(provider, None)
-}
-
-/// A realistic event of one of the provider's sample types, new with every call.
-pub fn event_of(provider: Provider, event_type: &str) -> Signed {
-    sample(provider, Some(event_type))
-}
-
-fn sample(provider: Provider, event_type: Option<&str>) -> Signed {
     let sample = provider
-        .sample(event_type, rand::random(), now() * 1000)
+        .sample(None, rand::random(), now() * 1000)
         .expect("there is a sample");
     let headers = sample
         .headers

@@ -1,11 +1,13 @@
-//! What a provider hears when all is well: exactly 200, whatever happened to the event before and whether or
-//! not anybody knows its type.
+//! What a provider hears when all is well: exactly 200, or exactly 204 where it wants that, whatever happened to the
+//! event before and whether or not anybody knows its type.
 
 use hookgate_harness::Upstream;
-use hookgate_webhook::Provider;
+use hookgate_webhook::{Provider, Success};
+use serde_json::Value;
 
 use crate::embedded::Embedded;
-use crate::gateway::Answer;
+use crate::every_provider;
+use crate::gateway::{Answer, Replica};
 use crate::provider::{self, SECRET};
 
 fn is_a_plain_200(answer: &Answer, duplicate: bool) {
@@ -20,41 +22,94 @@ fn is_a_plain_200(answer: &Answer, duplicate: bool) {
     assert!(!answer.headers.contains_key("set-cookie"), "{answer:?}");
 }
 
-async fn every_type_of_every_provider_is_200(replica: &Embedded) {
-    for provider in Provider::ALL {
-        for event_type in provider.sample_types() {
-            let event = provider::event_of(provider, event_type);
-            is_a_plain_200(&replica.deliver(&event).await, false);
-            is_a_plain_200(&replica.deliver(&event).await, true);
-            is_a_plain_200(&replica.deliver(&event).await, true);
+/// As the provider wants to hear it, and of a copy no less than of the first.
+fn is_success(provider: Provider, answer: &Answer, duplicate: bool) {
+    let knowledge = provider.knowledge();
+    let name = provider.name();
+    let of_type = answer.headers.get("content-type").map(String::as_str);
+    assert_eq!(of_type, Some("application/json"), "{name}: {answer:?}");
+    match knowledge.success {
+        Success::NoContent => {
+            assert_eq!(
+                (answer.status, &answer.json),
+                (204, &Value::Null),
+                "{name}: {answer:?}"
+            );
+            assert!(
+                answer
+                    .headers
+                    .get("content-length")
+                    .is_none_or(|length| length == "0"),
+                "{answer:?}"
+            );
         }
+        Success::Ok | Success::OkAccepted if knowledge.batches => {
+            assert_eq!(
+                (answer.status, &answer.json["received"]),
+                (200, &Value::Bool(true)),
+                "{name}: {answer:?}"
+            );
+            let events = answer.json["events"].as_array().expect("a list of events");
+            assert!(
+                !events.is_empty() && events.iter().all(|event| event["duplicate"] == duplicate),
+                "{answer:?}"
+            );
+        }
+        Success::Ok | Success::OkAccepted => is_a_plain_200(answer, duplicate),
+    }
+    if knowledge.success == Success::OkAccepted {
+        assert!(
+            answer.json.to_string().contains("[accepted]"),
+            "{name}: {answer:?}"
+        );
     }
 }
 
-#[tokio::test]
-async fn every_provider_gets_exactly_200_for_an_event_kept_and_for_its_copies() {
-    every_type_of_every_provider_is_200(&Embedded::serve().await).await;
+/// Sends every event that there is a sample of, and two copies. Says how many events there were.
+async fn every_event_is_success(replica: &Replica, providers: &[Provider]) -> usize {
+    let mut events = 0;
+    for &provider in providers {
+        for event_type in provider.sample_types() {
+            let event = every_provider::delivery(provider, event_type);
+            if event.is_handshake(provider) {
+                continue;
+            }
+            for duplicate in [false, true, true] {
+                is_success(provider, &event.send(replica).await, duplicate);
+            }
+            events += 1;
+        }
+    }
+    events
 }
 
 #[tokio::test]
-async fn every_provider_gets_exactly_200_for_an_event_queued_for_a_target() {
+async fn every_provider_hears_of_success_for_an_event_kept_and_for_its_copies() {
+    let (replica, _directory) = every_provider::serve(&Provider::ALL, &[]).await;
+    every_event_is_success(&replica, &Provider::ALL).await;
+}
+
+#[tokio::test]
+async fn every_provider_hears_of_success_for_an_event_queued_for_a_target() {
     let upstream = Upstream::start().await;
     let settings = [("HOOKGATE_TARGET_URL", &*upstream.url())];
-    every_type_of_every_provider_is_200(&Embedded::serve_with(&settings).await).await;
+    let (replica, _directory) = every_provider::serve(&Provider::ALL, &settings).await;
+    every_event_is_success(&replica, &Provider::ALL).await;
 }
 
 #[tokio::test]
-async fn every_provider_gets_exactly_200_for_an_event_forwarded() {
+async fn every_provider_hears_of_success_for_an_event_forwarded() {
     let upstream = Upstream::start().await;
     let url = upstream.url();
     let settings = [("HOOKGATE_TARGET_URL", &*url), ("HOOKGATE_HANDLER", "forward")];
-    let replica = Embedded::serve_with(&settings).await;
-    every_type_of_every_provider_is_200(&replica).await;
-    let types: usize = Provider::ALL
-        .iter()
-        .map(|provider| provider.sample_types().count())
-        .sum();
-    assert_eq!(upstream.requests().len(), types, "each went out once");
+    // A batch cannot be answered by one target's verdict.
+    let alone: Vec<_> = Provider::ALL
+        .into_iter()
+        .filter(|provider| !provider.knowledge().batches)
+        .collect();
+    let (replica, _directory) = every_provider::serve(&alone, &settings).await;
+    let events = every_event_is_success(&replica, &alone).await;
+    assert_eq!(upstream.requests().len(), events, "each went out once");
 }
 
 #[tokio::test]

@@ -64,7 +64,8 @@ pub(super) async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Dura
         match met.flatten() {
             // Ours from an earlier try, and from now on for a whole lease again.
             Some(Begun::Run { lease: run, first }) => {
-                if queue::heartbeat(conn, &run, lease).await? == Settled::Committed {
+                let renewed = queue::heartbeat(conn, &run, lease).await?;
+                if renewed == Settled::Committed {
                     return Ok(Begun::Run { lease: run, first });
                 }
             }

@@ -5,6 +5,7 @@
 mod adyen;
 mod asaas;
 mod bodies;
+mod damaged;
 mod discord;
 mod github;
 mod hubspot;

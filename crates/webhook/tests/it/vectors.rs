@@ -23,7 +23,7 @@ const FILES: [&str; 17] = [
     include_str!("../vectors/line.jsonl"),
 ];
 
-fn lines() -> impl Iterator<Item = &'static str> {
+pub(crate) fn lines() -> impl Iterator<Item = &'static str> {
     FILES.iter().flat_map(|file| file.lines())
 }
 

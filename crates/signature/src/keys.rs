@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::scheme::{Match, detached};
 use crate::secret::Secret;
-use crate::{Delivery, Encoding, Headers, Refusal, Scheme, Seal, Unsigned};
+use crate::{Delivery, Encoding, Headers, KeyForm, Refusal, Scheme, Seal, Unsigned};
 
 /// How far a signed timestamp may lie from the receiver's clock. Exactly equal is accepted. Schemes that
 /// sign no timestamp have none to check.
@@ -124,6 +124,9 @@ impl Keys {
         let Scheme::SignedText(scheme) = self.scheme else {
             return Err(bad("the scheme names no key"));
         };
+        if scheme.key != KeyForm::LabelOrKeyPair {
+            return Err(bad("the scheme names no key"));
+        }
         let labels = self.secrets.iter().filter_map(Secret::label);
         let mut secrets: Vec<_> = labels.map(|label| Secret::Label(label.into())).collect();
         secrets.push(Secret::x509(scheme.algorithm, spki).map_err(bad)?);

@@ -1,19 +1,24 @@
-//! Signatures from outside: what the four schemes accept, what they refuse, and as what.
+//! Signatures from outside: what the schemes accept, what they refuse, and as what.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod algorithms;
 mod body_digest;
+mod detached;
+mod labels;
 mod properties;
 mod secrets;
+mod signed_text;
 mod standard_webhooks;
 mod timestamped_list;
+mod token;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use hookgate_signature::{
-    BodyDigest, Delivery, Encoding, Headers, Keys, Refusal, Scheme, StandardWebhooks, TimestampedList,
-    Tolerance, Verified,
+    Algorithm, BodyDigest, Delivery, Encoding, Headers, KeyForm, Keys, Part, Refusal, Scheme, SignedText,
+    StandardWebhooks, Timestamp, TimestampedList, Token, Tolerance, Unit, Verified,
 };
 use secrecy::SecretString;
 
@@ -38,6 +43,32 @@ const BASE64: Scheme = Scheme::BodyDigest(BodyDigest {
     encoding: Encoding::Base64,
 });
 const STANDARD: Scheme = Scheme::StandardWebhooks(StandardWebhooks::UNBRANDED);
+
+const TOKEN: Scheme = Scheme::Token(Token {
+    header: "X-Gitlab-Token",
+});
+const TEXT: SignedText = SignedText {
+    header: "X-Signature",
+    prefix: "v0=",
+    encoding: Encoding::Hex,
+    algorithm: Algorithm::HmacSha256,
+    key: KeyForm::Text,
+    timestamp: Some(Timestamp {
+        header: "X-Timestamp",
+        unit: Unit::Seconds,
+    }),
+    parts: &[Part::Text("v0:"), Part::Timestamp, Part::Text(":"), Part::Body],
+};
+const JOINED: Scheme = Scheme::SignedText(TEXT);
+
+/// Throw-away private keys: the base64 of their PKCS #8.
+const P256: &str = include_str!("../keys/p256.b64").trim_ascii_end();
+const RSA: &str = include_str!("../keys/rsa.b64").trim_ascii_end();
+/// Their public halves, as X.509 writes them, in base64.
+const P256_PUBLIC: &str = include_str!("../keys/p256.pub.b64").trim_ascii_end();
+const RSA_PUBLIC: &str = include_str!("../keys/rsa.pub.b64").trim_ascii_end();
+/// A seed of Ed25519, as Standard Webhooks writes it.
+const ED25519: &str = "whsk_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
 
 /// Two secrets that every scheme accepts.
 const OLD: &str = "whsec_b2xkLW9sZC1vbGQtb2xkLW9sZC1vbGQtbw==";

@@ -111,6 +111,7 @@ pub fn fresh_event() -> NewEvent {
         headers: vec![("stripe-signature".into(), vec![b'a'; 90])],
         body: body("evt_bench", 2_000),
         delivery: DeliveryId(rand::random()),
+        content_keys: Vec::new(),
     }
 }
 

@@ -135,6 +135,7 @@ impl Parts<'_> {
             handler: self.handler(source)?,
             terms: self.terms(source),
             body_bytes_max: source.body_bytes_max,
+            identity: source.identity.clone(),
         })
     }
 

@@ -18,6 +18,7 @@ pub mod clock;
 pub mod command;
 pub mod config;
 pub mod handler;
+pub mod identity;
 pub mod intake;
 pub mod keepers;
 pub mod keyring;

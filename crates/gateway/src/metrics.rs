@@ -15,6 +15,7 @@ use prometheus::{
 };
 
 use crate::admin;
+use crate::identity::Aside;
 pub use secrets::{RELOAD_OUTCOMES, SecretMetrics};
 
 /// The label of requests to a path that is no configured source.
@@ -302,7 +303,10 @@ impl Metrics {
             touch(
                 &self.ignored,
                 source,
-                Dropped::REASONS.into_iter().chain([OTHER_BODY, NO_CONSUMER]),
+                Dropped::REASONS
+                    .into_iter()
+                    .chain([OTHER_BODY, NO_CONSUMER])
+                    .chain(Aside::LABELS),
             );
             touch(&self.attempts, source, ATTEMPT_OUTCOMES);
             for counter in [

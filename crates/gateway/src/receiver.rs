@@ -17,7 +17,9 @@ use tokio_util::task::TaskTracker;
 use crate::address::Address;
 use crate::batch;
 use crate::clock::Clock;
+use crate::config::Identity;
 use crate::handler::{Closing, DecidedBy, Handled, Handler, Hold};
+use crate::identity::{self, Aside};
 use crate::keyring::{Keyring, ValidKeys};
 use crate::metrics::Metrics;
 use crate::rejection::Refused;
@@ -42,6 +44,8 @@ pub struct Source {
     pub terms: Terms,
     /// Largest accepted body.
     pub body_bytes_max: usize,
+    /// Which events are its own, and which are the same.
+    pub identity: Identity,
 }
 
 /// Receives deliveries.
@@ -119,9 +123,14 @@ impl Receiver {
         }
         let new = |event| {
             self.count_dropped(source, &event);
-            let event = new_event(source, verified, event);
+            let aside = identity::aside(&source.identity, source.provider, &event);
+            let mut event = new_event(source, verified, event);
+            if aside.is_some() {
+                // Somebody else's event is no original of ours.
+                event.content_keys.clear();
+            }
             let (receiver, source) = (Arc::clone(self), Arc::clone(source));
-            async move { receiver.see_through(&source, event).await }
+            async move { receiver.see_through(&source, event, aside).await }
         };
         let events: Vec<_> = reading.events.into_iter().map(new).collect();
         let all = async { stream::iter(events).buffered(batch::AT_ONCE).collect().await };
@@ -131,7 +140,7 @@ impl Receiver {
     }
 
     /// From claim to close.
-    async fn see_through(&self, source: &Source, event: NewEvent) -> Received {
+    async fn see_through(&self, source: &Source, event: NewEvent, aside: Option<Aside>) -> Received {
         // Read before anything is stored: a done mark must not outlive the history that the event went into.
         let epoch = self.stores.claims.as_ref().map(|claims| claims.epoch());
         let mut hold = match &self.stores.claims {
@@ -145,7 +154,7 @@ impl Receiver {
                 }
             }
         };
-        let handled = AssertUnwindSafe(source.handler.handle(&event, &mut hold))
+        let handled = AssertUnwindSafe(source.handler.handle(&event, aside, &mut hold))
             .catch_unwind()
             .await;
         let handled = handled.unwrap_or_else(|_| {
@@ -200,6 +209,7 @@ impl Receiver {
             let layer = match decided_by {
                 DecidedBy::Claim => "claim",
                 DecidedBy::Ledger => "ledger",
+                DecidedBy::Content => "content",
             };
             self.metrics
                 .duplicates_skipped
@@ -228,7 +238,8 @@ impl Handled {
     pub fn outcome(self) -> &'static str {
         match self {
             Self::Accepted | Self::AcceptedUnrecorded => "accepted",
-            Self::Duplicate(_) => "duplicate",
+            Self::Duplicate(DecidedBy::Content) => "twin",
+            Self::Duplicate(DecidedBy::Claim | DecidedBy::Ledger) => "duplicate",
             Self::InFlight => "in_flight",
             Self::Failed => "failed",
             Self::Unavailable => "unavailable",
@@ -251,7 +262,9 @@ fn new_event(source: &Source, verified: &Verified<'_>, event: Event) -> NewEvent
     let headers = verified.headers().iter().filter(|(name, _)| kept(name));
     let headers = headers.map(|(name, value)| (name.into(), value.to_vec()));
     let place = event.batch.as_ref().map(batch::header);
+    let content_keys = identity::content_keys(&source.identity, source.provider, &event);
     NewEvent {
+        content_keys,
         key: EventKey {
             source: source.name.clone(),
             id: event.id,

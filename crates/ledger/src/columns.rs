@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hookgate_webhook::{EventId, EventKey, SourceName};
 
-use crate::{Appended, DeliveryId, NewEvent, State};
+use crate::{Alike, Appended, DeliveryId, NewEvent, State};
 
 /// The row that a copy met.
 #[derive(Debug)]
@@ -13,23 +13,34 @@ pub(crate) struct Original {
     delivery: DeliveryId,
     state: State,
     body_sha256: [u8; 32],
+    is_linked: bool,
 }
 
 impl Original {
-    pub(crate) fn read(delivery: [u8; 16], state_name: &str, body_sha256: [u8; 32]) -> sqlx::Result<Self> {
+    pub(crate) fn read(
+        delivery: [u8; 16],
+        state_name: &str,
+        body_sha256: [u8; 32],
+        is_linked: bool,
+    ) -> sqlx::Result<Self> {
         Ok(Self {
             delivery: DeliveryId::from_bytes(delivery),
             state: state(state_name)?,
             body_sha256,
+            is_linked,
         })
     }
 
     /// What the copy is told. Its own delivery id means that an earlier try of the same append was committed
-    /// and only its answer was lost.
+    /// and only its answer was lost: then it is told what that would have been.
     pub(crate) fn meets(&self, copy: &NewEvent) -> Appended {
-        match self.delivery == copy.delivery {
-            true => Appended::Accepted,
-            false => Appended::Duplicate {
+        match (self.delivery == copy.delivery, self.is_linked) {
+            (true, false) => Appended::Accepted,
+            (true, true) if self.state == State::Twin => {
+                Appended::Twin(Alike::remembered(&copy.content_keys, true))
+            }
+            (true, true) => Appended::Alike(Alike::remembered(&copy.content_keys, false)),
+            (false, _) => Appended::Duplicate {
                 state: self.state,
                 same_body: self.body_sha256 == copy.body_sha256,
             },

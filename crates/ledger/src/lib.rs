@@ -7,6 +7,7 @@
 
 mod bell;
 mod columns;
+mod content;
 mod error;
 mod fault;
 mod group;
@@ -26,9 +27,11 @@ mod sessions;
 mod settling;
 mod sql;
 mod sqlite;
+mod twins;
 mod upkeep;
 mod work;
 
+pub use content::{Alike, ContentKey, Subject};
 pub use error::LedgerError;
 pub use history::History;
 pub use ledger::{Ledger, Limits};

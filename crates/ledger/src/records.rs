@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use hookgate_webhook::{EventKey, Field, Mode, ProviderTime};
 
-use crate::Lease;
+use crate::{Alike, ContentKey, Lease};
 
 /// How the event is handled: by a worker later, or by a POST before the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -154,6 +154,8 @@ pub struct NewEvent {
     pub body: Bytes,
     /// This delivery.
     pub delivery: DeliveryId,
+    /// By what else than its id it may turn out to be known, if its source asks for that.
+    pub content_keys: Vec<ContentKey>,
 }
 
 /// Where an appended event waits.
@@ -181,6 +183,10 @@ impl Queue {
 pub enum Appended {
     /// One committed row, and it is ours.
     Accepted,
+    /// The same; but content of it came before under another id, and the row says which. It is run all the same.
+    Alike(Alike),
+    /// One committed row, and it is ours; but another event is the original of it, and this one is not run.
+    Twin(Alike),
     /// The row was there before.
     Duplicate {
         /// Its state.
@@ -200,8 +206,13 @@ pub enum Begun {
         lease: Lease,
         /// What the row came with, if that was another body. The first one wins: this is to be run.
         first: Option<Box<Stored>>,
+        /// What of its content came before under another id. The row says which.
+        alike: Alike,
     },
-    /// Another copy runs; its lease has not ended.
+    /// Not ours to run: another event is the original of it, and is finished or durably kept.
+    Twin(Alike),
+    /// Another copy runs, whose lease has not ended; or an event that this one may be a twin of. Then there is no row
+    /// of ours.
     Running,
     /// Finished, or durably somebody's.
     Settled {

@@ -94,6 +94,7 @@ mod tests {
             headers: headers.clone(),
             body: body.clone(),
             delivery: DeliveryId(1),
+            content_keys: Vec::new(),
         };
         let job = Job {
             lease: Lease {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hookgate_webhook::Field;
 
-use crate::columns::{count, id, key, state};
-use crate::{Begun, Entry, Job, Lease, NewEvent, State, Stored, headers};
+use crate::columns::{bytes, count, id, key, state};
+use crate::twins::{self, Fate, Holder, Place, Verdict};
+use crate::{Alike, Begun, Entry, Job, Lease, NewEvent, Path, State, Stored, headers};
 
 /// A row that was leased.
 #[derive(sqlx::FromRow)]
@@ -53,6 +54,9 @@ pub(crate) struct Met {
     same_body: bool,
     event_type: Option<String>,
     headers: String,
+    delivery_id: Vec<u8>,
+    /// Only of a row that was there before.
+    is_linked: bool,
     /// Only if the lease is ours and the body another one.
     first_body: Option<Vec<u8>>,
 }
@@ -69,6 +73,10 @@ impl Met {
                 Some(self.run(event)?)
             }
             State::Running => Some(Begun::Running),
+            // Judged by an earlier try of this very delivery, whose answer was lost.
+            State::Twin if self.delivery_id == event.delivery.to_bytes() => {
+                Some(Begun::Twin(Alike::remembered(&event.content_keys, true)))
+            }
             state @ (State::Queued
             | State::Done
             | State::Dead
@@ -95,10 +103,94 @@ impl Met {
                 body: Bytes::from(body),
             }))
         };
+        let alike = self.remembered(event);
         Ok(Begun::Run {
             lease,
             first: self.first_body.map(stored).transpose()?,
+            alike,
         })
+    }
+}
+
+impl Met {
+    /// What was found alike by an earlier try, whose answer was lost.
+    fn remembered(&self, event: &NewEvent) -> Alike {
+        match self.is_linked && self.attempts == 1 {
+            true => Alike::remembered(&event.content_keys, false),
+            false => Alike::default(),
+        }
+    }
+}
+
+impl Begun {
+    /// What the judgement over the event makes of its run. That it is alike is told once, with the first run.
+    pub(crate) fn judged(self, verdict: Option<&Verdict>) -> Self {
+        let Self::Run { lease, first, .. } = self else {
+            return self;
+        };
+        match verdict.map(|verdict| (verdict.fate, verdict.alike)) {
+            Some((Fate::Twin, alike)) => Self::Twin(alike),
+            Some((Fate::Wait, _)) => Self::Running,
+            Some((Fate::Run, alike)) if lease.attempt == 1 => Self::Run { lease, first, alike },
+            Some((Fate::Run, _)) | None => Self::Run {
+                lease,
+                first,
+                alike: Alike::default(),
+            },
+        }
+    }
+}
+
+/// A content key and who holds it.
+#[derive(sqlx::FromRow)]
+pub(crate) struct KeyHeld {
+    source: String,
+    kind: String,
+    content_key: String,
+    event_id: String,
+    provider_ms: Option<i64>,
+    age_ms: i64,
+    content_sha256: Option<Vec<u8>>,
+}
+
+impl KeyHeld {
+    /// Nothing is known yet of how the holder stands.
+    pub(crate) fn read(self) -> sqlx::Result<(Place, Holder)> {
+        let place = Place {
+            source: self.source,
+            kind: self.kind,
+            name: self.content_key,
+        };
+        let holder = Holder {
+            event_id: self.event_id,
+            provider_ms: self.provider_ms,
+            age_ms: self.age_ms,
+            sha256: self.content_sha256.as_deref().map(bytes).transpose()?,
+            standing: twins::Standing::Void,
+        };
+        Ok((place, holder))
+    }
+}
+
+/// What became of the holder of a key.
+#[derive(sqlx::FromRow)]
+pub(crate) struct Standing {
+    state: String,
+    path: String,
+    provider: String,
+    lease_ended: bool,
+}
+
+impl Standing {
+    pub(crate) fn read(&self) -> sqlx::Result<twins::Standing> {
+        let unknown = || sqlx::Error::Decode(format!("unknown path {:?}", self.path).into());
+        let path = Path::parse(&self.path).ok_or_else(unknown)?;
+        Ok(twins::Standing::of(
+            state(&self.state)?,
+            path,
+            &self.provider,
+            self.lease_ended,
+        ))
     }
 }
 

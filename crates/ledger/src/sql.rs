@@ -183,7 +183,7 @@ impl<D: Dialect> Commit for Committer<D> {
             .once(deadline, &rows, |conn, rows| D::append(conn, rows))
             .await?;
         let waits = |(row, found): (&&Row, &Option<Appended>)| {
-            row.queue == Queue::ForWorker && *found == Some(Appended::Accepted)
+            row.queue == Queue::ForWorker && matches!(found, Some(Appended::Accepted | Appended::Alike(_)))
         };
         if rows.iter().zip(&found).any(waits) {
             self.bell.ring();

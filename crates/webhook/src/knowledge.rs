@@ -41,6 +41,9 @@ pub struct Knowledge {
     pub body_bytes_max: Option<usize>,
     /// Whether its event id is part of the signed bytes.
     pub id_is_signed: bool,
+    /// Where its body says what changed, apart from what is true of one delivery or one event alone: the name of a
+    /// member, or several joined by dots. `None` where nothing is set apart so.
+    pub content_path: Option<&'static str>,
     /// Whether one delivery can carry several events.
     pub batches: bool,
     /// What it sends that is no event and wants an answer of its own, in words; empty if nothing.

@@ -4,6 +4,7 @@
 //! provider's own time) and no more. One file per provider under `provider/` holds all that is special
 //! about that provider, with the source of each rule. No I/O, no clock, no storage.
 
+mod content;
 mod event;
 mod fields;
 mod form;

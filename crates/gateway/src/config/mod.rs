@@ -4,6 +4,7 @@
 mod advice;
 mod custom;
 mod form;
+mod identity;
 mod public_url;
 mod reader;
 mod secrets;
@@ -23,6 +24,7 @@ use hookgate_ledger::Retention;
 use secrecy::{ExposeSecret, SecretString};
 
 pub use advice::{Advice, UnknownVariable, Weight, advice};
+pub use identity::{Identity, ModeWanted, ReplayGuard, TwinRule, Twins};
 pub use reader::{Reader, Wrong};
 pub use secrets::SecretOrigin;
 pub use show::show;
@@ -272,6 +274,11 @@ impl Config {
             )));
         }
         let no_ledger = matches!(self.ledger, LedgerStore::None);
+        if let (true, Some(setting)) = (no_ledger, source.identity.needs_ledger) {
+            return Err(Wrong::Combination(format!(
+                "source {name}: {setting} needs a ledger, which alone remembers what came before, and DATABASE_URL = none: set DATABASE_URL, or take it out"
+            )));
+        }
         let nothing = no_ledger && matches!(self.claims, ClaimStore::None);
         let sentence = match source.handler {
             HandlerKind::Inbox if no_ledger => format!(

@@ -22,7 +22,7 @@ pub fn show(reader: &Reader, sources: &[SourceConfig]) -> String {
     }
     for source in sources {
         text += &format!(
-            "source {:<21} provider {}, {}, {} secret(s), tolerance {}, target {}, handler timeout {}, claim lease {}, body up to {} bytes\n",
+            "source {:<21} provider {}, {}, {} secret(s), tolerance {}, target {}, handler timeout {}, claim lease {}, body up to {} bytes, {}\n",
             source.name.as_str(),
             source.provider.name(),
             source.handler.as_str(),
@@ -32,6 +32,7 @@ pub fn show(reader: &Reader, sources: &[SourceConfig]) -> String {
             humantime::format_duration(source.handler_timeout),
             humantime::format_duration(source.claim_lease),
             source.body_bytes_max,
+            source.identity.shown(),
         );
     }
     text

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::custom;
 use super::form::fault;
+use super::identity::{self, Identity, IdentityTable};
 use super::public_url::{self, Registered};
 use super::reader::{self, Reader, Wrong};
 use super::secrets::{self, Named, SecretOrigin};
@@ -103,6 +104,8 @@ pub struct SourceConfig {
     pub claim_lease: Duration,
     /// Largest accepted body.
     pub body_bytes_max: usize,
+    /// Which events are its own, and which are the same.
+    pub identity: Identity,
 }
 
 impl SourceConfig {
@@ -146,6 +149,9 @@ pub(super) struct SourceTable {
     signature: Option<toml::Value>,
     event: Option<toml::Value>,
     sender: Option<toml::Value>,
+    /// Read by itself.
+    #[serde(skip)]
+    identity: IdentityTable,
 }
 
 /// Largest body unless a setting or a provider's published size says more: fits every payload seen from
@@ -204,8 +210,9 @@ fn tables(reader: &Reader) -> Result<Vec<(SourceName, SourceTable)>, Wrong> {
                 "metrics call requests to no source by this name; choose another",
             ));
         }
-        let table = table.clone().try_into().map_err(|_| at(&fault(table)))?;
-        tables.push((parsed, table));
+        let (identity, table) = identity::take(table).map_err(|problem| at(&problem))?;
+        let rest = table.clone().try_into().map_err(|_| at(&fault(&table)))?;
+        tables.push((parsed, SourceTable { identity, ..rest }));
     }
     Ok(tables)
 }
@@ -270,6 +277,7 @@ fn complete(reader: &Reader, dev: bool, name: SourceName, table: SourceTable) ->
             .map(usize::from)
             .or(global_bytes)
             .unwrap_or(default_bytes),
+        identity: identity::complete(&name, provider, table.identity)?,
         name,
     })
 }

@@ -10,8 +10,10 @@ use hookgate_claim::Terms;
 use hookgate_ledger::{Begun, Lease, NewEvent, OnFailure, Settled, Stored};
 use tokio::time::Instant;
 
+use super::keeping::{keep_aside, note_alike};
 use super::{DecidedBy, Handled, Hold, Right, Unfinished, Waited, Waiters, Witness, note_other_body};
 use crate::config::WithoutStore;
+use crate::identity::Aside;
 use crate::metrics::{Metrics, observe};
 use crate::stores::Stores;
 use crate::target::{Outgoing, Target, TargetFailure};
@@ -64,6 +66,11 @@ impl Forward {
         }
     }
 
+    /// Keeps an event that is somebody else's; the target does not see it.
+    pub(super) async fn set_aside(&self, event: &NewEvent, aside: Aside) -> Handled {
+        keep_aside(self.stores.ledger.as_ref(), &self.metrics, event, aside).await
+    }
+
     /// Runs the event if it is ours to run. `None`: somebody else runs it, or the ledger was too busy to say and there
     /// is time left to ask again.
     async fn run_or_learn(&self, event: &NewEvent, hold: &mut Hold, deadline: Instant) -> Option<Handled> {
@@ -71,16 +78,23 @@ impl Forward {
             return self.run_by_claim(event, hold).await;
         };
         let begun = ledger.begin(event, self.terms.lease).await;
+        if let Ok(Begun::Run { alike, .. }) = &begun {
+            note_alike(&self.metrics, event, *alike, false);
+        }
         match &begun {
-            Ok(Begun::Run { lease, first: None }) => return Some(self.run(event, hold, lease).await),
+            Ok(Begun::Run {
+                lease, first: None, ..
+            }) => return Some(self.run(event, hold, lease).await),
             Ok(Begun::Run {
                 lease,
                 first: Some(first),
+                ..
             }) => {
                 note_other_body(&self.metrics, &event.key);
                 return Some(self.run(&as_first(event, first), hold, lease).await);
             }
             Ok(Begun::Settled { same_body: false, .. }) => note_other_body(&self.metrics, &event.key),
+            Ok(Begun::Twin(alike)) => note_alike(&self.metrics, event, *alike, true),
             Ok(Begun::Settled { .. } | Begun::Running) => {}
             Err(error) => tracing::debug!(event.key = %event.key, %error, "{} was not begun", event.key),
         }

@@ -129,7 +129,8 @@ impl Handled {
     /// After an append. A duplicate whose row somebody else owns has to be [adopted](Self::needs_adoption) first.
     pub fn appended(appended: &Result<Appended, LedgerError>) -> Self {
         match appended {
-            Ok(Appended::Accepted) => Self::Accepted,
+            Ok(Appended::Accepted | Appended::Alike(_)) => Self::Accepted,
+            Ok(Appended::Twin(_)) => Self::Duplicate(DecidedBy::Content),
             Ok(Appended::Duplicate { .. }) => Self::Duplicate(DecidedBy::Ledger),
             Err(LedgerError::Refused(_)) => Self::Failed,
             Err(
@@ -167,6 +168,7 @@ impl Handled {
         match begun {
             Ok(Begun::Running | Begun::Run { .. }) => None,
             Ok(Begun::Settled { .. }) => Some(Self::Duplicate(DecidedBy::Ledger)),
+            Ok(Begun::Twin(_)) => Some(Self::Duplicate(DecidedBy::Content)),
             Err(_) if !last && is_up => None,
             Err(_) => Some(Self::Unavailable),
         }
@@ -201,7 +203,11 @@ impl Closing {
         match (handled, hold) {
             // Its holder will mark it; a crowd of copies need not.
             (Handled::Duplicate(DecidedBy::Ledger), Hold::Others) => Self::Nothing,
-            (Handled::Accepted | Handled::Duplicate(DecidedBy::Ledger), _) if has_ledger => Self::MarkDone,
+            (Handled::Accepted | Handled::Duplicate(DecidedBy::Ledger | DecidedBy::Content), _)
+                if has_ledger =>
+            {
+                Self::MarkDone
+            }
             (Handled::Accepted, Hold::Ours(lease)) => Self::Finish(lease),
             (Handled::Accepted, Hold::Unknown(Some(possible))) => Self::FinishPossible(possible),
             (Handled::InFlight | Handled::Failed | Handled::Unavailable, Hold::Ours(lease)) => {

@@ -3,6 +3,7 @@
 
 mod forward;
 mod inbox;
+mod keeping;
 mod meaning;
 mod unfinished;
 mod waiting;
@@ -17,6 +18,7 @@ pub use meaning::{Closing, Right, Seen};
 pub use unfinished::Unfinished;
 pub use waiting::{Waited, Waiters, Witness};
 
+use crate::identity::Aside;
 use crate::metrics::{Metrics, OTHER_BODY};
 
 /// How a source's events are handled.
@@ -65,14 +67,17 @@ pub enum DecidedBy {
     Claim,
     /// The ledger's row.
     Ledger,
+    /// The row of another event with the same content.
+    Content,
 }
 
 impl Handler {
-    /// Handles one event. The hold may change hands while a copy waits.
-    pub async fn handle(&self, event: &NewEvent, hold: &mut Hold) -> Handled {
-        match self {
-            Self::Inbox(inbox) => inbox.handle(event).await,
-            Self::Forward(forward) => forward.handle(event, hold).await,
+    /// Handles one event, or sets it aside. The hold may change hands while a copy waits.
+    pub async fn handle(&self, event: &NewEvent, aside: Option<Aside>, hold: &mut Hold) -> Handled {
+        match (self, aside) {
+            (Self::Inbox(inbox), aside) => inbox.handle(event, aside).await,
+            (Self::Forward(forward), None) => forward.handle(event, hold).await,
+            (Self::Forward(forward), Some(aside)) => forward.set_aside(event, aside).await,
         }
     }
 }

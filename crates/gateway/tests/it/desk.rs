@@ -187,6 +187,7 @@ pub fn new(key: &str) -> NewEvent {
         ],
         body: Bytes::from(format!("{{\"id\":\"{id}\"}}")),
         delivery: DeliveryId(rand::random()),
+        content_keys: Vec::new(),
     }
 }
 

@@ -92,6 +92,7 @@ fn row(id: &str) -> Row {
         headers: Vec::new(),
         body: Bytes::from_static(b"0123456789"),
         delivery: DeliveryId(rand::random()),
+        content_keys: Vec::new(),
     };
     Row {
         event,

@@ -3,13 +3,14 @@
 //! `ON CONFLICT DO NOTHING` on the one unique key makes the database the judge, also between two copies in
 //! one batch and between batches of two replicas: the later one waits for the earlier to commit, then finds
 //! it. The look needs a statement of its own, because the first one cannot see what was committed after it
-//! began.
+//! began. Events with content keys claim them before the transaction ends.
 
 use std::collections::{HashMap, HashSet};
 
 use hookgate_webhook::EventKey;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
+use super::twins;
 use crate::columns::Original;
 use crate::group::Row;
 use crate::{Appended, headers};
@@ -32,15 +33,33 @@ const INSERT: &str = "
     RETURNING delivery_id";
 
 const LOOK: &str = "
-    SELECT n, delivery_id, state, body_sha256
+    SELECT n, delivery_id, state, body_sha256, twin_of IS NOT NULL
     FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS copies (source, event_id, n)
     JOIN webhook_events USING (source, event_id)";
 
-/// Appends the rows, which are sorted by key so that two batches cannot wait for each other in a circle.
+/// Appends the rows, which are sorted by key so that two batches cannot wait for each other in a circle. Without
+/// content keys the one statement is its own transaction.
 pub(super) async fn append(conn: &mut PgConnection, rows: &[&Row]) -> sqlx::Result<Vec<Option<Appended>>> {
+    if rows.iter().all(|row| row.event.content_keys.is_empty()) {
+        return append_in(conn, rows).await;
+    }
+    let mut tx = conn.begin().await?;
+    let found = append_in(&mut tx, rows).await?;
+    tx.commit().await?;
+    Ok(found)
+}
+
+async fn append_in(conn: &mut PgConnection, rows: &[&Row]) -> sqlx::Result<Vec<Option<Appended>>> {
     let inserted = insert(conn, rows).await?;
     let mut found = vec![Some(Appended::Accepted); rows.len()];
     let is_copy = |row: &Row| !inserted.contains(&row.event.delivery.to_bytes());
+    let new = rows.iter().map(|row| &**row).filter(|row| !is_copy(row));
+    for (event, verdict) in twins::settle(conn, new.map(|row| &row.event), false).await? {
+        let place = rows.iter().position(|row| row.event.delivery == event.delivery);
+        if let Some(n) = place {
+            found[n] = Some(verdict.appended());
+        }
+    }
     let copies: Vec<usize> = (0..rows.len()).filter(|&n| is_copy(rows[n])).collect();
     if copies.is_empty() {
         return Ok(found);
@@ -109,12 +128,13 @@ async fn look(
     conn: &mut PgConnection,
     keys: impl Iterator<Item = &EventKey> + Clone,
 ) -> sqlx::Result<HashMap<i64, Original>> {
-    let rows: Vec<(i64, [u8; 16], String, [u8; 32])> = sqlx::query_as(LOOK)
+    let rows: Vec<(i64, [u8; 16], String, [u8; 32], bool)> = sqlx::query_as(LOOK)
         .bind(keys.clone().map(|key| key.source.as_str()).collect::<Vec<_>>())
         .bind(keys.map(|key| key.id.as_str()).collect::<Vec<_>>())
         .fetch_all(conn)
         .await?;
-    let original =
-        |(n, delivery, state, sha): (i64, _, String, _)| Ok((n, Original::read(delivery, &state, sha)?));
+    let original = |(n, delivery, state, sha, is_linked): (i64, _, String, _, _)| {
+        Ok((n, Original::read(delivery, &state, sha, is_linked)?))
+    };
     rows.into_iter().map(original).collect()
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hookgate_webhook::EventKey;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
-use super::queue;
+use super::{queue, twins};
 use crate::rows::Met;
 use crate::{Begun, NewEvent, Settled, headers};
 
@@ -25,12 +25,14 @@ const BEGIN: &str = "
         lease_until = clock_timestamp() + make_interval(secs => $13)
     WHERE held.state = 'failed'
        OR (held.path = 'forward' AND held.state = 'running' AND held.lease_until < now())
-    RETURNING state, lease_owner, false AS lease_ended, attempts::bigint, generation::bigint, body_sha256 = $10 AS same_body,
-              event_type, headers, CASE WHEN body_sha256 <> $10 THEN body END AS first_body";
+    RETURNING state, lease_owner, false AS lease_ended, attempts::bigint, generation::bigint,
+              body_sha256 = $10 AS same_body, event_type, headers, delivery_id, false AS is_linked,
+              CASE WHEN body_sha256 <> $10 THEN body END AS first_body";
 
 const LOOK: &str = "
     SELECT state, lease_owner, COALESCE(lease_until < now(), false) AS lease_ended,
            attempts::bigint, generation::bigint, body_sha256 = $4 AS same_body, event_type, headers,
+           delivery_id, twin_of IS NOT NULL AS is_linked,
            CASE WHEN lease_owner = $3 AND body_sha256 <> $4 THEN body END AS first_body
     FROM webhook_events
     WHERE source = $1 AND event_id = $2";
@@ -55,18 +57,23 @@ pub(super) async fn adopt(conn: &mut PgConnection, key: &EventKey) -> sqlx::Resu
 /// Begins; the owner is the delivery itself, so that a repetition knows its own run.
 pub(super) async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Begun> {
     loop {
-        if let Some(ours) = insert(conn, event, lease).await?
-            && let Some(begun) = ours.by(event)?
-        {
+        if let Some(begun) = try_begin(conn, event, lease).await? {
             return Ok(begun);
         }
         let met = look(conn, event).await?.map(|met| met.by(event)).transpose()?;
         match met.flatten() {
             // Ours from an earlier try, and from now on for a whole lease again.
-            Some(Begun::Run { lease: run, first }) => {
-                let renewed = queue::heartbeat(conn, &run, lease).await?;
-                if renewed == Settled::Committed {
-                    return Ok(Begun::Run { lease: run, first });
+            Some(Begun::Run {
+                lease: run,
+                first,
+                alike,
+            }) => {
+                if queue::heartbeat(conn, &run, lease).await? == Settled::Committed {
+                    return Ok(Begun::Run {
+                        lease: run,
+                        first,
+                        alike,
+                    });
                 }
             }
             Some(begun) => return Ok(begun),
@@ -75,6 +82,34 @@ pub(super) async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Dura
         // Freed or gone between the two statements: ask again. The caller's limit ends this.
         tokio::task::yield_now().await;
     }
+}
+
+/// Takes the row if it may be had. With content keys a transaction judges whether it is to be run; one that is to wait
+/// leaves nothing behind.
+async fn try_begin(
+    conn: &mut PgConnection,
+    event: &NewEvent,
+    lease: Duration,
+) -> sqlx::Result<Option<Begun>> {
+    if event.content_keys.is_empty() {
+        let ours = insert(conn, event, lease).await?;
+        return Ok(ours.map(|ours| ours.by(event)).transpose()?.flatten());
+    }
+    let mut tx = conn.begin().await?;
+    let ours = insert(&mut tx, event, lease).await?;
+    let begun = ours.map(|ours| ours.by(event)).transpose()?.flatten();
+    let Some(begun @ Begun::Run { first: None, .. }) = begun else {
+        // Another body came first. That one is run, and it was judged then.
+        tx.commit().await?;
+        return Ok(begun);
+    };
+    let verdicts = twins::settle(&mut tx, std::iter::once(event), true).await?;
+    let begun = begun.judged(verdicts.first().map(|(_, verdict)| verdict));
+    match begun {
+        Begun::Running => tx.rollback().await?,
+        Begun::Run { .. } | Begun::Twin(_) | Begun::Settled { .. } => tx.commit().await?,
+    }
+    Ok(Some(begun))
 }
 
 async fn insert(conn: &mut PgConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Option<Met>> {

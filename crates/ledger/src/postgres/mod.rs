@@ -17,6 +17,7 @@ mod settle;
 mod store;
 mod sweep;
 mod targets;
+mod twins;
 mod upkeep;
 mod witness;
 

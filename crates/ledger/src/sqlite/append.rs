@@ -4,6 +4,7 @@
 use sqlx::{Connection, SqliteConnection};
 
 use super::event::described;
+use super::twins;
 use crate::columns::{Original, bytes};
 use crate::group::Row;
 use crate::{Appended, NewEvent};
@@ -20,7 +21,7 @@ const INSERT: &str = "
     ON CONFLICT (source, event_id) DO NOTHING";
 
 const LOOK: &str = "
-    SELECT delivery_id, state, body_sha256 FROM webhook_events WHERE source = $1 AND event_id = $2";
+    SELECT delivery_id, state, body_sha256, twin_of IS NOT NULL FROM webhook_events WHERE source = $1 AND event_id = $2";
 
 /// Appends the rows.
 pub(super) async fn append(
@@ -28,13 +29,23 @@ pub(super) async fn append(
     rows: &[&Row],
 ) -> sqlx::Result<Vec<Option<Appended>>> {
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
-    let mut found = Vec::with_capacity(rows.len());
-    for row in rows {
+    let (mut found, mut new) = (Vec::with_capacity(rows.len()), Vec::new());
+    for (n, row) in rows.iter().enumerate() {
         let appended = match insert(&mut tx, row).await? {
-            true => Appended::Accepted,
+            true => {
+                new.push(n);
+                Appended::Accepted
+            }
             false => look(&mut tx, &row.event).await?.meets(&row.event),
         };
         found.push(Some(appended));
+    }
+    let new = new.into_iter().map(|n: usize| &rows[n].event);
+    for (event, verdict) in twins::settle(&mut tx, new, false).await? {
+        let place = rows.iter().position(|row| row.event.delivery == event.delivery);
+        if let Some(n) = place {
+            found[n] = Some(verdict.appended());
+        }
     }
     tx.commit().await?;
     Ok(found)
@@ -50,10 +61,10 @@ async fn insert(conn: &mut SqliteConnection, row: &Row) -> sqlx::Result<bool> {
 }
 
 async fn look(conn: &mut SqliteConnection, event: &NewEvent) -> sqlx::Result<Original> {
-    let (delivery, state, sha): (Vec<u8>, String, Vec<u8>) = sqlx::query_as(LOOK)
+    let (delivery, state, sha, is_linked): (Vec<u8>, String, Vec<u8>, bool) = sqlx::query_as(LOOK)
         .bind(event.key.source.as_str())
         .bind(event.key.id.as_str())
         .fetch_one(conn)
         .await?;
-    Original::read(bytes(&delivery)?, &state, bytes(&sha)?)
+    Original::read(bytes(&delivery)?, &state, bytes(&sha)?, is_linked)
 }

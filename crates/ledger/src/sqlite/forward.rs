@@ -6,7 +6,7 @@ use hookgate_webhook::EventKey;
 use sqlx::{Connection, FromRow, SqliteConnection};
 
 use super::event::described;
-use super::queue;
+use super::{queue, twins};
 use crate::columns::milliseconds;
 use crate::rows::Met;
 use crate::{Begun, NewEvent, Settled};
@@ -28,12 +28,12 @@ const BEGIN: &str = "
     WHERE held.state = 'failed'
        OR (held.path = 'forward' AND held.state = 'running' AND held.lease_until < excluded.leased_at)
     RETURNING state, lease_owner, false AS lease_ended, attempts, generation, body_sha256 = $10 AS same_body,
-              event_type, headers, iif(body_sha256 <> $10, body, NULL) AS first_body";
+              event_type, headers, delivery_id, false AS is_linked, iif(body_sha256 <> $10, body, NULL) AS first_body";
 
 const LOOK: &str = "
     SELECT state, lease_owner, ifnull(lease_until < (SELECT now FROM clock), false) AS lease_ended,
            attempts, generation, body_sha256 = $4 AS same_body,
-           event_type, headers, iif(lease_owner = $3 AND body_sha256 <> $4, body, NULL) AS first_body
+           event_type, headers, delivery_id, twin_of IS NOT NULL AS is_linked, iif(lease_owner = $3 AND body_sha256 <> $4, body, NULL) AS first_body
     FROM webhook_events
     WHERE source = $1 AND event_id = $2";
 
@@ -63,11 +63,28 @@ pub(super) async fn begin(
 ) -> sqlx::Result<Begun> {
     let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
     let begun = match insert(&mut tx, event, lease).await? {
-        Some(ours) => ours.by(event)?,
+        Some(ours) => judged(&mut tx, event, ours.by(event)?).await?,
         None => repeated(&mut tx, event, lease).await?,
     };
-    tx.commit().await?;
+    match begun {
+        // One that is to wait leaves nothing behind; for a copy there is nothing to be left.
+        Some(Begun::Running) => tx.rollback().await?,
+        _ => tx.commit().await?,
+    }
     begun.ok_or(sqlx::Error::RowNotFound)
+}
+
+/// Whether what could be begun is to be run. If another body came first, that one is run, and it was judged then.
+async fn judged(
+    conn: &mut SqliteConnection,
+    event: &NewEvent,
+    begun: Option<Begun>,
+) -> sqlx::Result<Option<Begun>> {
+    let Some(begun @ Begun::Run { first: None, .. }) = begun else {
+        return Ok(begun);
+    };
+    let verdicts = twins::settle(conn, std::iter::once(event), true).await?;
+    Ok(Some(begun.judged(verdicts.first().map(|(_, verdict)| verdict))))
 }
 
 /// What the row says to one that could not have it. If it is ours from an earlier try, it is so for a whole lease again.

@@ -19,6 +19,7 @@ mod settle;
 mod store;
 mod sweep;
 mod targets;
+mod twins;
 mod upkeep;
 
 use std::collections::BTreeMap;

@@ -33,7 +33,9 @@ fn settled(state: State) -> Begun {
 
 async fn begin(ledger: &dyn Ledger, id: &str, lease: Duration) -> Lease {
     match ledger.begin(&event(id), lease).await.unwrap() {
-        Begun::Run { lease, first: None } => lease,
+        Begun::Run {
+            lease, first: None, ..
+        } => lease,
         begun => panic!("{begun:?}"),
     }
 }
@@ -181,7 +183,7 @@ async fn a_forward_whose_owner_died_is_taken_over_once(db: Database) {
         .into_iter()
         .filter_map(|begun| match begun.unwrap() {
             Begun::Run { lease, .. } => Some(lease.attempt),
-            Begun::Running | Begun::Settled { .. } => None,
+            Begun::Running | Begun::Twin(_) | Begun::Settled { .. } => None,
         })
         .collect();
     assert_eq!(runs, [2]);
@@ -235,6 +237,7 @@ async fn of_two_bodies_the_first_is_run(db: Database) {
         let Begun::Run {
             lease,
             first: Some(stored),
+            ..
         } = ledger.begin(&second, LONG).await.unwrap()
         else {
             panic!("not run, or with the second body")

@@ -34,6 +34,7 @@ mod sqlite;
 mod sweep;
 mod table;
 mod targets;
+mod twins;
 mod unanswered;
 
 /// Runs each case of a module on both dialects.

@@ -45,6 +45,7 @@ pub(crate) fn with_body(id: &str, body: Vec<u8>) -> NewEvent {
         headers: vec![("content-type".into(), b"application/json".to_vec())],
         body: Bytes::from(body),
         delivery: DeliveryId(rand::random()),
+        content_keys: Vec::new(),
     }
 }
 

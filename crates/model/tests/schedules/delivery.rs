@@ -288,6 +288,7 @@ impl Delivery {
             Handled::Accepted | Handled::AcceptedUnrecorded => world.met.accepted += 1,
             Handled::Duplicate(DecidedBy::Claim) => world.met.duplicates_by_claim += 1,
             Handled::Duplicate(DecidedBy::Ledger) => world.met.duplicates_by_ledger += 1,
+            Handled::Duplicate(DecidedBy::Content) => unreachable!("no event here has twins"),
             Handled::InFlight | Handled::Failed | Handled::Unavailable => {}
         }
         // What was true when it was decided may be lost with the ledger that held it.

@@ -154,6 +154,7 @@ impl<'a> World<'a> {
             headers: Vec::new(),
             body: Bytes::from_static(b"{}"),
             delivery: DeliveryId(self.rng.random()),
+            content_keys: Vec::new(),
         }
     }
 

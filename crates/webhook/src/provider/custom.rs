@@ -158,6 +158,7 @@ fn knowledge(description: &Description) -> Knowledge {
         refusal_status: description.refusal_status,
         body_bytes_max: None,
         id_is_signed: description.signs_id(),
+        content_path: None,
         batches: false,
         handshake: "",
         forwarded_headers: forwarded(description),

@@ -61,6 +61,7 @@ pub(super) const DEFINITION: Definition = Definition {
         body_bytes_max: None,
         // Of interactions. A digest covers signed bytes only.
         id_is_signed: true,
+        content_path: None,
         batches: false,
         handshake: "PINGs: an interaction of type 1 is answered with its own type, a webhook event of type 0 with 204",
         forwarded_headers: &["X-Signature-Ed25519", "X-Signature-Timestamp"],

@@ -51,6 +51,7 @@ pub(super) const DEFINITION: Definition = Definition {
         // Larger events are not delivered at all.
         body_bytes_max: Some(25 * 1024 * 1024),
         id_is_signed: false,
+        content_path: None,
         batches: false,
         handshake: "",
         forwarded_headers: &[

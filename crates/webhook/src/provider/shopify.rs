@@ -48,6 +48,7 @@ pub(super) const DEFINITION: Definition = Definition {
         refusal_status: 401,
         body_bytes_max: None,
         id_is_signed: false,
+        content_path: None,
         batches: false,
         handshake: "",
         forwarded_headers: &[

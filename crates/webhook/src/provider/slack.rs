@@ -57,6 +57,7 @@ pub(super) const DEFINITION: Definition = Definition {
         refusal_status: 400,
         body_bytes_max: None,
         id_is_signed: true,
+        content_path: None,
         batches: false,
         handshake: "`url_verification` when a URL is entered: its challenge is sent back",
         forwarded_headers: &["X-Slack-Signature", "X-Slack-Request-Timestamp"],

@@ -42,6 +42,7 @@ pub(super) const DEFINITION: Definition = Definition {
         // Recommended are 20 kB, binding is nothing.
         body_bytes_max: None,
         id_is_signed: true,
+        content_path: Some("data"),
         batches: false,
         handshake: "",
         // The gateway's own signature takes these very names, and its `Webhook-Id` names the source too; the

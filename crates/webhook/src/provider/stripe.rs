@@ -50,6 +50,7 @@ pub(super) const DEFINITION: Definition = Definition {
         refusal_status: 400,
         body_bytes_max: None,
         id_is_signed: true,
+        content_path: Some("data"),
         batches: false,
         handshake: "",
         forwarded_headers: &["Stripe-Signature"],

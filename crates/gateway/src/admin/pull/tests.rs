@@ -37,6 +37,7 @@ async fn replica(directory: &tempfile::TempDir) -> (Arc<Pull>, NewEvent) {
         headers: Vec::new(),
         body: Bytes::from_static(b"{}"),
         delivery: DeliveryId(1),
+        content_keys: Vec::new(),
     };
     let _ = pull.ledger.append(event.clone(), Queue::ForWorker).await.unwrap();
     (pull, event)

@@ -33,6 +33,10 @@ fn table(view: &ListingView) -> String {
 
 fn row(event: &EventView) -> [String; 7] {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let twin_of = event
+        .twin_of
+        .as_ref()
+        .map(|original| format!("twin of {original}"));
     [
         event.received_at.clone(),
         event.state.clone(),
@@ -40,7 +44,7 @@ fn row(event: &EventView) -> [String; 7] {
         text(&event.event_type),
         text(&event.object_id),
         event.attempts.to_string(),
-        safe::short(event.last_error.as_deref()),
+        safe::short(event.last_error.as_deref().or(twin_of.as_deref())),
     ]
 }
 

@@ -17,7 +17,7 @@ pub(super) use names::unknown_variables;
 
 use std::time::Duration;
 
-use super::{ClaimStore, Config, HandlerKind, LedgerStore, SourceConfig};
+use super::{ClaimStore, Config, HandlerKind, LedgerStore, SourceConfig, identity};
 
 /// How much it hurts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +83,7 @@ pub fn advice(config: &Config) -> Vec<Advice> {
         found.extend(times::advice(config, source));
         found.extend(resends::advice(config, source));
         found.extend(tolerances::advice(source));
+        found.extend(of_identity(source));
     }
     found.extend(secrets::advice(config));
     found
@@ -118,6 +119,12 @@ fn idle(config: &Config) -> Option<Advice> {
             names.join(", ")
         ))
     })
+}
+
+/// Settings about the identity of events that their provider leaves without effect.
+fn of_identity(source: &SourceConfig) -> Option<Advice> {
+    let problem = identity::without_effect(&source.identity, source.provider)?;
+    Some(Advice::warning(format!("source {}: {problem}", source.name)))
 }
 
 fn shown(duration: Duration) -> impl std::fmt::Display {

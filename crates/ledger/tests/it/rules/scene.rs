@@ -122,6 +122,7 @@ impl<'a> Play<'a> {
         let real = match self.scene.ledger.append(event, queue).await.unwrap() {
             Appended::Accepted => rules::Appended::Accepted,
             Appended::Duplicate { state, .. } => rules::Appended::Duplicate(state),
+            alike @ (Appended::Alike(_) | Appended::Twin(_)) => panic!("nothing was compared: {alike:?}"),
         };
         answers(real, ruled)
     }
@@ -137,6 +138,7 @@ impl<'a> Play<'a> {
             }
             Begun::Running => rules::Begun::Running,
             Begun::Settled { state, .. } => rules::Begun::Settled(state),
+            twin @ Begun::Twin(_) => panic!("nothing was compared: {twin:?}"),
         };
         answers(real, ruled)
     }

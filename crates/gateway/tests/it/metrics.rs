@@ -66,7 +66,7 @@ const COUNTED: [(&str, &str, &[&str], bool); 6] = [
         &["done", "retry", "dead"],
         false,
     ),
-    ("hookgate_ignored_total", "reason", &[], false),
+    ("hookgate_ignored_total", "reason", &["mode", "account"], false),
 ];
 
 const BY_SOURCE: [&str; 5] = [

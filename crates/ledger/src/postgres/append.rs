@@ -8,7 +8,8 @@
 use std::collections::{HashMap, HashSet};
 
 use hookgate_webhook::EventKey;
-use sqlx::{Connection, PgConnection};
+use sqlx::postgres::PgRow;
+use sqlx::{Connection, FromRow, PgConnection};
 
 use super::twins;
 use crate::columns::Original;
@@ -128,13 +129,14 @@ async fn look(
     conn: &mut PgConnection,
     keys: impl Iterator<Item = &EventKey> + Clone,
 ) -> sqlx::Result<HashMap<i64, Original>> {
-    let rows: Vec<(i64, [u8; 16], String, [u8; 32], bool)> = sqlx::query_as(LOOK)
+    let rows = sqlx::query(LOOK)
         .bind(keys.clone().map(|key| key.source.as_str()).collect::<Vec<_>>())
         .bind(keys.map(|key| key.id.as_str()).collect::<Vec<_>>())
         .fetch_all(conn)
         .await?;
-    let original = |(n, delivery, state, sha, is_linked): (i64, _, String, _, _)| {
+    let original = |row: &PgRow| {
+        let (n, delivery, state, sha, is_linked): (_, _, String, _, _) = FromRow::from_row(row)?;
         Ok((n, Original::read(delivery, &state, sha, is_linked)?))
     };
-    rows.into_iter().map(original).collect()
+    rows.iter().map(original).collect()
 }

@@ -62,21 +62,8 @@ pub(super) async fn begin(conn: &mut PgConnection, event: &NewEvent, lease: Dura
         }
         let met = look(conn, event).await?.map(|met| met.by(event)).transpose()?;
         match met.flatten() {
-            // Ours from an earlier try, and from now on for a whole lease again.
-            Some(Begun::Run {
-                lease: run,
-                first,
-                alike,
-            }) => {
-                if queue::heartbeat(conn, &run, lease).await? == Settled::Committed {
-                    return Ok(Begun::Run {
-                        lease: run,
-                        first,
-                        alike,
-                    });
-                }
-            }
-            Some(begun) => return Ok(begun),
+            Some(begun) if is_settled(conn, &begun, lease).await? => return Ok(begun),
+            Some(_) => {}
             None => {}
         }
         // Freed or gone between the two statements: ask again. The caller's limit ends this.
@@ -110,6 +97,14 @@ async fn try_begin(
         Begun::Run { .. } | Begun::Twin(_) | Begun::Settled { .. } => tx.commit().await?,
     }
     Ok(Some(begun))
+}
+
+/// Whether this is the answer. A run has to be ours still, and is so from now on for a whole lease again.
+async fn is_settled(conn: &mut PgConnection, begun: &Begun, lease: Duration) -> sqlx::Result<bool> {
+    match begun {
+        Begun::Run { lease: run, .. } => Ok(queue::heartbeat(conn, run, lease).await? == Settled::Committed),
+        Begun::Twin(_) | Begun::Running | Begun::Settled { .. } => Ok(true),
+    }
 }
 
 async fn insert(conn: &mut PgConnection, event: &NewEvent, lease: Duration) -> sqlx::Result<Option<Met>> {

@@ -34,6 +34,7 @@ mod sqlite;
 mod sweep;
 mod table;
 mod targets;
+mod twin_forwards;
 mod twins;
 mod unanswered;
 

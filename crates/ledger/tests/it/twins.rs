@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hookgate_ledger::{
-    Alike, Appended, Begun, ContentKey, Effects, Ledger, NewEvent, OnFailure, Outcome, Queue, State, Subject,
+    Alike, Appended, ContentKey, Effects, Ledger, NewEvent, Outcome, Queue, State, Subject,
 };
 use hookgate_webhook::{Field, ProviderTime};
 
 use crate::database::Database;
 use crate::on_both;
-use crate::sample::{LONG, SHORT, copy_in, event, fetch_one, key};
+use crate::sample::{LONG, copy_in, event, fetch_one, key};
 
 on_both!(
     the_second_event_of_one_change_is_kept_as_a_twin,
@@ -26,10 +26,6 @@ on_both!(
     a_repeated_append_is_told_the_same_again,
     of_twins_at_two_replicas_one_runs_every_time,
     a_poisoned_row_spoils_no_twin_of_its_batch,
-    a_forward_of_a_twin_is_not_run,
-    a_forward_waits_for_the_forward_of_its_original,
-    a_forward_that_failed_is_no_original_and_may_turn_out_a_twin,
-    an_inbox_event_is_no_twin_of_a_forward_that_runs,
     events_without_keys_claim_none,
     keys_go_with_their_rows,
 );
@@ -41,7 +37,7 @@ fn field(text: &str) -> Field {
 }
 
 /// An event about `in_1` that says this of it, at this second by its provider.
-fn says(id: &str, content: u8, second: i64) -> NewEvent {
+pub(crate) fn says(id: &str, content: u8, second: i64) -> NewEvent {
     with_key(id, content, Some(second), |subject, sha256| {
         ContentKey::of_content(subject, sha256, WINDOW, true)
     })
@@ -68,20 +64,20 @@ fn with_key(
     new
 }
 
-const TWIN: Appended = Appended::Twin(Alike {
+pub(crate) const TWIN: Appended = Appended::Twin(Alike {
     body: false,
     twin: true,
 });
 
-async fn append(ledger: &dyn Ledger, event: NewEvent) -> Appended {
+pub(crate) async fn append(ledger: &dyn Ledger, event: NewEvent) -> Appended {
     ledger.append(event, Queue::ForWorker).await.unwrap()
 }
 
-async fn state(ledger: &dyn Ledger, id: &str) -> State {
+pub(crate) async fn state(ledger: &dyn Ledger, id: &str) -> State {
     ledger.entry(&key(id)).await.unwrap().unwrap().state
 }
 
-async fn twin_of(db: &Database, id: &str) -> String {
+pub(crate) async fn twin_of(db: &Database, id: &str) -> String {
     db.value(&format!(
         "SELECT twin_of FROM webhook_events WHERE event_id = '{id}'"
     ))
@@ -342,102 +338,6 @@ async fn a_poisoned_row_spoils_no_twin_of_its_batch(db: Database) {
         "{two:?}"
     );
     assert!(found.next().unwrap().is_err());
-}
-
-async fn begin(ledger: &dyn Ledger, event: &NewEvent) -> Begun {
-    ledger.begin(event, LONG).await.unwrap()
-}
-
-const TWIN_BEGUN: Begun = Begun::Twin(Alike {
-    body: false,
-    twin: true,
-});
-
-async fn a_forward_of_a_twin_is_not_run(db: Database) {
-    let ledger = db.ledger().await;
-    let Begun::Run { lease, .. } = begin(&*ledger, &says("evt_1", 1, 0)).await else {
-        panic!("nobody has it")
-    };
-    let _ = ledger.finish(&lease).await.unwrap();
-    let second = says("evt_2", 1, 1);
-    assert_eq!(begin(&*ledger, &second).await, TWIN_BEGUN);
-    assert_eq!(begin(&*ledger, &second).await, TWIN_BEGUN, "the answer was lost");
-    let entry = ledger.entry(&key("evt_2")).await.unwrap().unwrap();
-    assert_eq!(
-        (entry.state, entry.attempts),
-        (State::Twin, 0),
-        "it was never run"
-    );
-    assert_eq!(twin_of(&db, "evt_2").await, "evt_1");
-    let again = begin(&*ledger, &says("evt_2", 1, 1)).await;
-    assert!(
-        matches!(
-            again,
-            Begun::Settled {
-                state: State::Twin,
-                ..
-            }
-        ),
-        "{again:?}"
-    );
-}
-
-async fn a_forward_waits_for_the_forward_of_its_original(db: Database) {
-    let ledger = db.ledger().await;
-    let (first, second) = (says("evt_1", 1, 0), says("evt_2", 1, 1));
-    let Begun::Run { lease, .. } = begin(&*ledger, &first).await else {
-        panic!("nobody has it")
-    };
-    assert_eq!(begin(&*ledger, &second).await, Begun::Running);
-    assert_eq!(
-        ledger.entry(&key("evt_2")).await.unwrap(),
-        None,
-        "it left nothing behind"
-    );
-    let _ = ledger.finish(&lease).await.unwrap();
-    assert_eq!(begin(&*ledger, &second).await, TWIN_BEGUN);
-
-    // Where the provider never tries again the original is queued if it fails, so it is as good as kept.
-    let (mut first, mut second) = (says("evt_3", 9, 0), says("evt_4", 9, 1));
-    (first.provider, second.provider) = ("github", "github");
-    assert!(matches!(begin(&*ledger, &first).await, Begun::Run { .. }));
-    assert_eq!(begin(&*ledger, &second).await, TWIN_BEGUN);
-}
-
-async fn a_forward_that_failed_is_no_original_and_may_turn_out_a_twin(db: Database) {
-    let ledger = db.ledger().await;
-    let (first, second) = (says("evt_1", 1, 0), says("evt_2", 1, 1));
-    let Begun::Run { lease, .. } = begin(&*ledger, &first).await else {
-        panic!("nobody has it")
-    };
-    let _ = ledger
-        .release(&lease, "no", OnFailure::ProviderRetries)
-        .await
-        .unwrap();
-    let Begun::Run { lease, .. } = begin(&*ledger, &second).await else {
-        panic!("the first one failed")
-    };
-    assert_eq!(
-        begin(&*ledger, &first).await,
-        Begun::Running,
-        "the second one may still fail"
-    );
-    assert_eq!(state(&*ledger, "evt_1").await, State::Failed);
-    let _ = ledger.finish(&lease).await.unwrap();
-    let copy = says("evt_1", 1, 0);
-    assert_eq!(begin(&*ledger, &copy).await, TWIN_BEGUN);
-    assert_eq!(twin_of(&db, "evt_1").await, "evt_2");
-    let entry = ledger.entry(&key("evt_1")).await.unwrap().unwrap();
-    assert_eq!((entry.state, entry.attempts), (State::Twin, 1));
-}
-
-async fn an_inbox_event_is_no_twin_of_a_forward_that_runs(db: Database) {
-    let ledger = db.ledger().await;
-    let first = ledger.begin(&says("evt_1", 1, 0), SHORT).await.unwrap();
-    assert!(matches!(first, Begun::Run { .. }));
-    assert_eq!(append(&*ledger, says("evt_2", 1, 1)).await, Appended::Accepted);
-    assert_eq!(append(&*ledger, says("evt_3", 1, 2)).await, TWIN);
-    assert_eq!(twin_of(&db, "evt_3").await, "evt_2");
 }
 
 async fn events_without_keys_claim_none(db: Database) {

@@ -19,7 +19,9 @@ impl Provider {
 /// The value at the path, as it stands in the body.
 fn slice<'a>(body: &'a [u8], path: &str) -> Option<&'a str> {
     let [found] = fields::raw(fields::object(body).ok()?, &[path]).ok()?;
-    found.map(|content| content.get()).filter(|content| *content != "null")
+    found
+        .map(|content| content.get())
+        .filter(|content| *content != "null")
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ pub(super) const DEFINITION: Definition = Definition {
         refusal_status: 400,
         body_bytes_max: None,
         id_is_signed: true,
+        content_path: None,
         batches: true,
         handshake: "",
         // The signatures stand in the body.

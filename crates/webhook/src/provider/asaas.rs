@@ -54,6 +54,7 @@ pub(super) const DEFINITION: Definition = Definition {
         refusal_status: 400,
         body_bytes_max: None,
         id_is_signed: false,
+        content_path: None,
         batches: false,
         handshake: "",
         // The token opens the source, so it is neither kept nor passed on.

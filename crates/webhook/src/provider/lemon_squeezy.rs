@@ -49,6 +49,7 @@ pub(super) const DEFINITION: Definition = Definition {
         refusal_status: 400,
         body_bytes_max: None,
         id_is_signed: true,
+        content_path: None,
         batches: false,
         handshake: "",
         forwarded_headers: &["X-Signature", "X-Event-Name"],

@@ -56,6 +56,7 @@ pub(super) const DEFINITION: Definition = Definition {
         refusal_status: 400,
         body_bytes_max: None,
         id_is_signed: false,
+        content_path: None,
         batches: false,
         handshake: "",
         forwarded_headers: &[manifest::SIGNATURE, manifest::REQUEST_ID],

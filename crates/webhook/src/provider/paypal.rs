@@ -90,6 +90,7 @@ pub(super) const DEFINITION: Definition = Definition {
         // What is signed is a CRC-32 of the body. That finds an accident and stops nobody: who holds one delivery can
         // write another body of the same CRC. What is about money has to be asked of PayPal's API.
         id_is_signed: false,
+        content_path: None,
         batches: false,
         handshake: "",
         forwarded_headers: &[

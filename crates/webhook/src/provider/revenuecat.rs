@@ -60,6 +60,7 @@ const KNOWLEDGE: Knowledge = Knowledge {
     refusal_status: 400,
     body_bytes_max: None,
     id_is_signed: false,
+    content_path: None,
     batches: false,
     // Its TEST event is an event like any other.
     handshake: "",

@@ -54,6 +54,7 @@ pub(super) const DEFINITION: Definition = Definition {
         refusal_status: 400,
         body_bytes_max: None,
         id_is_signed: true,
+        content_path: None,
         batches: true,
         handshake: "",
         // A row holds one event, and the signature covers all of them.

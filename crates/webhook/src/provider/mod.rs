@@ -5,21 +5,27 @@
 
 mod adyen;
 mod asaas;
+mod coinbase_commerce;
 mod custom;
 mod discord;
 mod github;
+mod gitlab;
 mod hubspot;
 mod lemon_squeezy;
 mod line;
 mod linear;
 mod mercado_pago;
+mod paddle;
 mod paypal;
+mod razorpay;
 mod revenuecat;
 mod sendgrid;
 mod shopify;
 mod slack;
+mod square;
 mod standard_webhooks;
 mod stripe;
+mod svix;
 mod twilio;
 
 pub use custom::{Custom, Description, Kind, Place};
@@ -70,6 +76,20 @@ pub enum Provider {
     Sendgrid,
     /// LINE.
     Line,
+    /// Svix and those who send through it.
+    Svix,
+    /// Paddle Billing.
+    Paddle,
+    /// Square.
+    Square,
+    /// GitLab with a secret token.
+    Gitlab,
+    /// GitLab with a signing token.
+    GitlabSigned,
+    /// Razorpay.
+    Razorpay,
+    /// Coinbase Commerce.
+    CoinbaseCommerce,
     /// A sender that a configuration describes.
     Custom(Custom),
 }
@@ -122,7 +142,7 @@ pub struct UnknownProvider;
 
 impl Provider {
     /// Every provider that is built in, in the order of the documentation.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 25] = [
         Self::Stripe,
         Self::LemonSqueezy,
         Self::MercadoPago,
@@ -132,15 +152,22 @@ impl Provider {
         Self::Shopify,
         Self::Github,
         Self::StandardWebhooks,
+        Self::Svix,
+        Self::Paddle,
         Self::Paypal,
+        Self::Square,
         Self::Slack,
         Self::Twilio,
+        Self::Gitlab,
+        Self::GitlabSigned,
+        Self::Razorpay,
         Self::Adyen,
         Self::Discord,
         Self::Linear,
         Self::Hubspot,
         Self::Sendgrid,
         Self::Line,
+        Self::CoinbaseCommerce,
     ];
 
     fn definition(self) -> &'static Definition {
@@ -155,6 +182,13 @@ impl Provider {
             Self::Shopify => &shopify::DEFINITION,
             Self::Github => &github::DEFINITION,
             Self::StandardWebhooks => &standard_webhooks::DEFINITION,
+            Self::Svix => &svix::DEFINITION,
+            Self::Paddle => &paddle::DEFINITION,
+            Self::Square => &square::DEFINITION,
+            Self::Gitlab => &gitlab::DEFINITION,
+            Self::GitlabSigned => &gitlab::SIGNED_DEFINITION,
+            Self::Razorpay => &razorpay::DEFINITION,
+            Self::CoinbaseCommerce => &coinbase_commerce::DEFINITION,
             Self::Paypal => &paypal::DEFINITION,
             Self::Slack => &slack::DEFINITION,
             Self::Twilio => &twilio::DEFINITION,

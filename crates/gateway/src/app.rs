@@ -94,6 +94,9 @@ pub enum StartError {
         /// Why.
         problem: std::io::Error,
     },
+    /// The client that fetches certificates.
+    #[error("no TLS client can be built: {0}")]
+    Client(#[source] reqwest::Error),
     /// The metrics.
     #[error("the metrics cannot be registered: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -104,7 +107,7 @@ impl StartError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Secret { .. } | Self::Target(_) | Self::Store(_) => 64,
-            Self::Listen { .. } | Self::Metrics(_) => 1,
+            Self::Listen { .. } | Self::Client(_) | Self::Metrics(_) => 1,
         }
     }
 }

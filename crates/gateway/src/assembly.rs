@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::address::Address;
 use crate::app::StartError;
+use crate::certificates::Certificates;
 use crate::clock::Clock;
 use crate::config::{Config, Consumer, HandlerKind, SourceConfig};
 use crate::handler::{Forward, Handler, Inbox, Unfinished, Waiters};
@@ -86,8 +87,10 @@ pub fn assemble(config: &Config, work: bool, clock: Clock) -> Result<Assembly, S
     }
     let worker = if work { parts.worker()? } else { None };
     let runtime = tokio::runtime::Handle::current();
+    let certificates = Certificates::public(metrics.certificates.clone()).map_err(StartError::Client)?;
     let receiver = Arc::new(Receiver {
         stores,
+        certificates,
         clock,
         metrics,
         tasks,

@@ -36,29 +36,12 @@ const BYTES_MAX: usize = 64 * 1024;
 /// The certificates that providers name.
 pub struct Certificates {
     client: reqwest::Client,
-    trust: Trust,
+    /// Authorities that a chain has to lead to.
+    anchors: Vec<TrustAnchor<'static>>,
     known: Mutex<HashMap<String, Known>>,
     /// One fetch at a time. Whose key is known does not wait for it.
     turn: tokio::sync::Mutex<()>,
     outcomes: IntCounterVec,
-}
-
-/// Whom a certificate has to be from, and for whom.
-pub struct Trust {
-    /// Authorities that a chain has to lead to.
-    pub anchors: Vec<TrustAnchor<'static>>,
-    /// The certificate has to be for this domain or a name below it.
-    pub domain: &'static str,
-}
-
-impl Trust {
-    /// The authorities that browsers trust.
-    pub fn public(domain: &'static str) -> Self {
-        Self {
-            anchors: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-            domain,
-        }
-    }
 }
 
 #[derive(Clone)]
@@ -84,25 +67,45 @@ impl NoKey {
 }
 
 impl Certificates {
-    /// Fetches with this client, which must follow nobody.
-    pub fn new(client: reqwest::Client, trust: Trust, outcomes: IntCounterVec) -> Self {
+    /// Fetches over TLS only, and trusts whom browsers trust.
+    ///
+    /// # Errors
+    /// If no client can be built, which is a defect of this machine's TLS.
+    pub fn public(outcomes: IntCounterVec) -> reqwest::Result<Self> {
+        let client = reqwest::Client::builder()
+            .https_only(true)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .pool_max_idle_per_host(0)
+            .user_agent(concat!("hookgate/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(Self::new(
+            client,
+            webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+            outcomes,
+        ))
+    }
+
+    /// Fetches with this client, which must follow nobody, and trusts chains to these authorities.
+    pub fn new(client: reqwest::Client, anchors: Vec<TrustAnchor<'static>>, outcomes: IntCounterVec) -> Self {
         for outcome in NoKey::OUTCOMES {
             outcomes.with_label_values(&[outcome]);
         }
         Self {
             client,
-            trust,
+            anchors,
             known: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
             outcomes,
         }
     }
 
-    /// The key of the certificate at this address, as X.509 writes it; `now` in unix seconds.
+    /// The key of the certificate at this address, as X.509 writes it, if it is for this domain or a name below it;
+    /// `now` in unix seconds.
     ///
     /// # Errors
     /// [`NoKey`].
-    pub async fn key(&self, url: &str, now: i64) -> Result<Arc<[u8]>, NoKey> {
+    pub async fn key(&self, url: &str, domain: &str, now: i64) -> Result<Arc<[u8]>, NoKey> {
         if let Some(key) = self.known(url) {
             return key;
         }
@@ -113,7 +116,7 @@ impl Certificates {
         if let Some(key) = self.known(url) {
             return key;
         }
-        let key = self.look(url, now).await;
+        let key = self.look(url, domain, now).await;
         self.outcomes.with_label_values(&[outcome(&key)]).inc();
         if let Err(why) = key {
             tracing::warn!("a delivery names its key by a certificate: {why}");
@@ -138,9 +141,9 @@ impl Certificates {
         }
     }
 
-    async fn look(&self, url: &str, now: i64) -> Result<Arc<[u8]>, NoKey> {
+    async fn look(&self, url: &str, domain: &str, now: i64) -> Result<Arc<[u8]>, NoKey> {
         match timeout(FETCH_MAX, self.fetch(url)).await {
-            Ok(Some(pem)) => self.judge(&pem, now).ok_or(NoKey::Untrusted),
+            Ok(Some(pem)) => self.judge(&pem, domain, now).ok_or(NoKey::Untrusted),
             Ok(None) | Err(_) => Err(NoKey::Unavailable),
         }
     }
@@ -161,7 +164,7 @@ impl Certificates {
     }
 
     /// The key of the first certificate, if the others lead from it to an authority.
-    fn judge(&self, pem: &[u8], now: i64) -> Option<Arc<[u8]>> {
+    fn judge(&self, pem: &[u8], domain: &str, now: i64) -> Option<Arc<[u8]>> {
         let chain: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(pem)
             .collect::<Result<_, _>>()
             .ok()?;
@@ -171,7 +174,7 @@ impl Certificates {
         let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
         leaf.verify_for_usage(
             algorithms.all,
-            &self.trust.anchors,
+            &self.anchors,
             intermediates,
             now,
             KeyUsage::server_auth(),
@@ -180,7 +183,7 @@ impl Certificates {
         )
         .ok()?;
         let is_ours = |name: &str| {
-            let below = name.strip_suffix(self.trust.domain);
+            let below = name.strip_suffix(domain);
             below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         leaf.valid_dns_names()

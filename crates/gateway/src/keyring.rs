@@ -122,10 +122,35 @@ impl ValidKeys {
     /// # Errors
     /// As [`Provider::verify`].
     pub fn verify<'a>(&self, delivery: Delivery<'a>, now: i64) -> Result<Verified<'a>, Refusal> {
-        let verified = self.provider.verify(&self.keys, delivery, now)?;
-        if let Some(used) = self.used.get(verified.slot()) {
-            used.inc();
-        }
-        Ok(verified)
+        self.counted(self.provider.verify(&self.keys, delivery, now))
+    }
+
+    /// Whether a key is missing that the delivery has to name, as PayPal's deliveries do. Until it is there, none
+    /// matches.
+    pub fn need_a_named_key(&self) -> bool {
+        self.keys.needs_a_named_key()
+    }
+
+    /// As [`Self::verify`], with the key that the delivery named and that somebody has found to be trusted.
+    ///
+    /// # Errors
+    /// As [`Provider::verify`]; also if this is no key.
+    pub fn verify_with<'a>(
+        &self,
+        named: &[u8],
+        delivery: Delivery<'a>,
+        now: i64,
+    ) -> Result<Verified<'a>, Refusal> {
+        let keys = self.keys.naming(named).map_err(|_| Refusal::BadSignature)?;
+        self.counted(self.provider.verify(&keys, delivery, now))
+    }
+
+    fn counted<'a>(&self, verified: Result<Verified<'a>, Refusal>) -> Result<Verified<'a>, Refusal> {
+        let used = verified
+            .as_ref()
+            .ok()
+            .and_then(|verified| self.used.get(verified.slot()));
+        used.inspect(|used| used.inc());
+        verified
     }
 }

@@ -10,12 +10,13 @@ use futures_util::FutureExt as _;
 use futures_util::stream::{self, StreamExt as _};
 use hookgate_claim::{Claim, Epoch, Terms, Unavailable};
 use hookgate_ledger::{DeliveryId, NewEvent};
-use hookgate_signature::{Delivery, Verified};
+use hookgate_signature::{Delivery, Refusal, Verified};
 use hookgate_webhook::{Answer, Event, EventKey, Provider, Reading, SourceName};
 use tokio_util::task::TaskTracker;
 
 use crate::address::Address;
 use crate::batch;
+use crate::certificates::{Certificates, NoKey};
 use crate::clock::Clock;
 use crate::config::Identity;
 use crate::handler::{Closing, DecidedBy, Handled, Handler, Hold};
@@ -56,6 +57,8 @@ pub struct Receiver {
     pub clock: Clock,
     /// Where everything is counted.
     pub metrics: Arc<Metrics>,
+    /// Keys that deliveries name.
+    pub certificates: Certificates,
     /// Events between claim and close.
     pub tasks: TaskTracker,
     /// The runtime that these tasks live on; it outlives every connection.
@@ -100,9 +103,36 @@ impl Receiver {
         keys: &ValidKeys,
         delivery: Delivery<'_>,
     ) -> Result<Receipt, Refused> {
-        let verified = keys.verify(delivery, self.clock.unix_seconds())?;
+        let verified = self.verify(source, keys, delivery).await?;
         let reading = source.provider.read(&verified)?;
         self.follow(source, &verified, reading).await
+    }
+
+    /// Verifies. Where a delivery names its key, the key is looked for once everything else about it is in order.
+    async fn verify<'a>(
+        &self,
+        source: &Source,
+        keys: &ValidKeys,
+        delivery: Delivery<'a>,
+    ) -> Result<Verified<'a>, Refused> {
+        let now = self.clock.unix_seconds();
+        if !keys.need_a_named_key() {
+            return Ok(keys.verify(delivery, now)?);
+        }
+        let provider = source.provider;
+        let address = match keys.verify(delivery.clone(), now) {
+            Err(Refusal::BadSignature) => provider.certificate_url(&delivery.headers),
+            outcome => return Ok(outcome?),
+        };
+        // An address that is not one of the provider's own is a stranger's.
+        let (address, domain) = address
+            .zip(provider.certificate_domain())
+            .ok_or(Refusal::BadSignature)?;
+        match self.certificates.key(address, domain, now).await {
+            Ok(key) => Ok(keys.verify_with(&key, delivery, now)?),
+            Err(NoKey::Untrusted) => Err(Refusal::BadSignature.into()),
+            Err(NoKey::Unavailable) => Err(Refused::NoKey),
+        }
     }
 
     /// What follows from what was read: the answer to a handshake, or the events, each seen through.

@@ -48,6 +48,9 @@ pub enum Refused {
     /// More bodies are in hand than fit.
     #[error("more deliveries are in hand than this replica can hold; send again")]
     Overloaded,
+    /// The key that the sender names cannot be had now.
+    #[error("the certificate that the delivery names cannot be fetched now; send again")]
+    NoKey,
     /// The event's task ended without an outcome.
     #[error("the delivery could not be finished; send again")]
     Interrupted,
@@ -65,13 +68,13 @@ impl Refused {
             Self::BodyCut => "malformed_body",
             Self::BodyTooLarge(_) | Self::TooManyEvents => "body_too_large",
             Self::UnsupportedEncoding => "unsupported_encoding",
-            Self::Overloaded | Self::Interrupted => "unavailable",
+            Self::Overloaded | Self::NoKey | Self::Interrupted => "unavailable",
         }
     }
 
     /// How it counts as a delivery: who is asked to send again was not refused.
     pub fn outcome(&self) -> &'static str {
-        if matches!(self, Self::Overloaded | Self::Interrupted) {
+        if matches!(self, Self::Overloaded | Self::NoKey | Self::Interrupted) {
             "unavailable"
         } else {
             "refused"
@@ -88,7 +91,9 @@ impl Refused {
             | Self::BodyTooLarge(_)
             | Self::Overloaded
             | Self::UnsupportedEncoding => true,
-            Self::Signature(_) | Self::Body(_) | Self::TooManyEvents | Self::Interrupted => false,
+            Self::Signature(_) | Self::Body(_) | Self::TooManyEvents | Self::NoKey | Self::Interrupted => {
+                false
+            }
         }
     }
 
@@ -103,7 +108,7 @@ impl Refused {
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge(_) | Self::TooManyEvents => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Overloaded | Self::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Overloaded | Self::NoKey | Self::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -111,7 +116,7 @@ impl Refused {
     pub fn respond(&self, provider: Option<Provider>) -> HttpResponse {
         let mut answer = HttpResponse::build(self.status(provider));
         match self {
-            Self::Overloaded | Self::Interrupted => {
+            Self::Overloaded | Self::NoKey | Self::Interrupted => {
                 answer.insert_header((RETRY_AFTER, RETRY_AFTER_SECONDS));
             }
             Self::MethodNotAllowed => {

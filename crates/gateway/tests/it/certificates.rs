@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hookgate_gateway::certificates::{Certificates, NoKey, Trust};
+use hookgate_gateway::certificates::{Certificates, NoKey};
 use prometheus::{IntCounterVec, Opts};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, PublicKeyData as _, date_time_ymd,
@@ -14,8 +14,14 @@ use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use crate::embedded;
+use crate::gateway::Replica;
+
 /// The middle of what the certificates here are valid for, unix seconds: in the year 2030.
 const NOW: i64 = 1_900_000_000;
+
+/// The domain that certificates have to be for.
+const DOMAIN: &str = "pay.example";
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -68,11 +74,10 @@ fn certificates(trusted: &Authority) -> (Certificates, IntCounterVec) {
     let anchor = webpki::anchor_from_trusted_cert(&der)
         .expect("an anchor")
         .to_owned();
-    let trust = Trust {
-        anchors: vec![anchor],
-        domain: "pay.example",
-    };
-    (Certificates::new(client, trust, outcomes.clone()), outcomes)
+    (
+        Certificates::new(client, vec![anchor], outcomes.clone()),
+        outcomes,
+    )
 }
 
 #[tokio::test]
@@ -82,9 +87,9 @@ async fn a_trusted_certificate_gives_its_key_and_is_fetched_once() {
     let (pem, key) = certificate(&authority, "certs.pay.example");
     let (url, asked) = server("200 OK", pem).await;
     for _ in 0..3 {
-        assert_eq!(certificates.key(&url, NOW).await.as_deref(), Ok(&*key));
+        assert_eq!(certificates.key(&url, DOMAIN, NOW).await.as_deref(), Ok(&*key));
     }
-    let together = futures_util::future::join_all((0..50).map(|_| certificates.key(&url, NOW))).await;
+    let together = futures_util::future::join_all((0..50).map(|_| certificates.key(&url, DOMAIN, NOW))).await;
     assert!(together.iter().all(Result::is_ok));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     assert_eq!(outcomes.with_label_values(&["fetched"]).get(), 1);
@@ -108,7 +113,7 @@ async fn a_certificate_of_a_stranger_of_another_domain_or_of_another_time_gives_
     for (pem, now) in cases {
         let (url, _) = server("200 OK", pem.clone()).await;
         assert_eq!(
-            certificates.key(&url, now).await,
+            certificates.key(&url, DOMAIN, now).await,
             Err(NoKey::Untrusted),
             "{pem} at {now}"
         );
@@ -129,7 +134,7 @@ async fn what_cannot_be_fetched_is_not_asked_again_at_once() {
         let (url, asked) = server(status, body).await;
         for _ in 0..3 {
             assert_eq!(
-                certificates.key(&url, NOW).await,
+                certificates.key(&url, DOMAIN, NOW).await,
                 Err(NoKey::Unavailable),
                 "{status}"
             );
@@ -145,7 +150,7 @@ async fn a_known_key_does_not_wait_for_a_fetch_that_hangs() {
     let certificates = Arc::new(certificates);
     let (pem, key) = certificate(&authority, "pay.example");
     let (url, _) = server("200 OK", pem).await;
-    assert_eq!(certificates.key(&url, NOW).await.as_deref(), Ok(&*key));
+    assert_eq!(certificates.key(&url, DOMAIN, NOW).await.as_deref(), Ok(&*key));
 
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let hanging = format!(
@@ -153,10 +158,69 @@ async fn a_known_key_does_not_wait_for_a_fetch_that_hangs() {
         silent.local_addr().expect("it is bound")
     );
     let stranger = Arc::clone(&certificates);
-    let fetch = tokio::spawn(async move { stranger.key(&hanging, NOW).await });
+    let fetch = tokio::spawn(async move { stranger.key(&hanging, DOMAIN, NOW).await });
     let (_held, _) = silent.accept().await.expect("it is asked");
-    let known = tokio::time::timeout(Duration::from_secs(1), certificates.key(&url, NOW)).await;
+    let known = tokio::time::timeout(Duration::from_secs(1), certificates.key(&url, DOMAIN, NOW)).await;
     assert_eq!(known.expect("it does not wait").as_deref(), Ok(&*key));
     assert!(!fetch.is_finished(), "the other still hangs");
     assert_eq!(fetch.await.expect("it ends"), Err(NoKey::Unavailable));
+}
+
+/// What a delivery of PayPal's has to carry, with this address of a certificate.
+fn paypal(address: &str) -> Vec<(String, String)> {
+    [
+        ("Paypal-Auth-Algo", "SHA256withRSA"),
+        ("Paypal-Cert-Url", address),
+        ("Paypal-Transmission-Id", "69cd13f0-d67a-11e5-baa3-000000000001"),
+        ("Paypal-Transmission-Time", "2026-09-21T14:13:25Z"),
+        ("Paypal-Transmission-Sig", "AAAA"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec()
+}
+
+#[tokio::test]
+async fn only_an_address_of_the_provider_is_asked_and_only_for_what_is_signed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let replica = Replica::serve(&[
+        (
+            "DATABASE_URL",
+            &embedded::url(&directory.path().join("hookgate.db")),
+        ),
+        ("PAYPAL_WEBHOOK_SECRET", "1JE4291016473214C"),
+    ])
+    .await;
+    let (stranger, asked) = server("200 OK", String::new()).await;
+    let body = r#"{"id":"WH-1"}"#;
+    for address in [
+        stranger.as_str(),
+        "https://api.paypal.com.evil.example/v1/notifications/certs/CERT-1",
+    ] {
+        let answer = replica.post("paypal", &paypal(address), body).await;
+        assert_eq!(
+            (answer.status, answer.error()),
+            (400, "bad_signature"),
+            "{address}"
+        );
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    assert_eq!(
+        replica
+            .metric("hookgate_certificates_total{outcome=\"unavailable\"}")
+            .await,
+        0.0
+    );
+    // Nothing unsigned makes us ask anybody.
+    let mut unsigned = paypal("https://api.paypal.com/v1/notifications/certs/CERT-1");
+    unsigned.pop();
+    assert_eq!(
+        replica.post("paypal", &unsigned, body).await.error(),
+        "missing_signature"
+    );
+    assert_eq!(
+        replica
+            .metric("hookgate_certificates_total{outcome=\"unavailable\"}")
+            .await,
+        0.0
+    );
 }

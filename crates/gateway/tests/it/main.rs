@@ -86,6 +86,7 @@ mod test_app;
 mod tls_target;
 mod tolerance;
 mod twins;
+mod vectors_over_http;
 mod verdicts;
 mod verify_command;
 mod worker_crash;

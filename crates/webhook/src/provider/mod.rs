@@ -252,6 +252,14 @@ impl Provider {
         Ok(verified)
     }
 
+    /// The domain that the certificate has to be for whose key signs, where deliveries name one.
+    pub fn certificate_domain(self) -> Option<&'static str> {
+        match self {
+            Self::Paypal => Some(paypal::CERTIFICATE_DOMAIN),
+            _ => None,
+        }
+    }
+
     /// Where the certificate stands whose key signed this delivery, where a provider names one and the place is one of
     /// the provider's own: safe to fetch over https, without following redirects. Its chain and its validity are for
     /// who fetches it to check; [`Keys::naming`] takes its key. `None` also for a place that is a stranger's.

@@ -29,6 +29,9 @@ const CERTIFICATE_HOSTS: [&str; 4] = [
     "api-m.sandbox.paypal.com",
 ];
 
+/// The certificates that public integrations show are for names below this one; which name is not published.
+pub(super) const CERTIFICATE_DOMAIN: &str = "paypal.com";
+
 /// The one place on these hosts where PayPal's documentation shows certificates, so that nothing else on them, such
 /// as a redirect or a file of a merchant, can pass for one.
 const CERTIFICATE_PATH: &str = "/v1/notifications/certs/";

@@ -167,9 +167,13 @@ fn knowledge(description: &Description) -> Knowledge {
     }
 }
 
-/// The headers that a signature needs, and those that say what the event is.
+/// The headers that a signature needs, and those that say what the event is. A token is a password: it is neither kept
+/// nor handed on.
 fn forwarded(description: &Description) -> &'static [&'static str] {
-    let mut headers = description.scheme.headers();
+    let mut headers = match description.kind {
+        Kind::Hmac => description.scheme.headers(),
+        Kind::Token => Vec::new(),
+    };
     let places = [
         description.id,
         description.event_type,
@@ -182,6 +186,7 @@ fn forwarded(description: &Description) -> &'static [&'static str] {
         Place::Header(name) => Some(name),
         Place::Body(_) => None,
     }));
+    headers.retain(|name| !matches!(description.scheme, Scheme::Token(token) if token.header.eq_ignore_ascii_case(name)));
     headers.sort_unstable();
     headers.dedup();
     headers.leak()

@@ -77,7 +77,10 @@ mod tests {
         for provider in Provider::ALL {
             let known = provider.knowledge();
             if let Scheme::Token(token) = known.scheme {
-                let kept = known.forwarded_headers.iter().any(|name| name.eq_ignore_ascii_case(token.header));
+                let kept = known
+                    .forwarded_headers
+                    .iter()
+                    .any(|name| name.eq_ignore_ascii_case(token.header));
                 assert!(!kept, "{}", known.name);
                 check(token.header, false);
             }

@@ -43,6 +43,7 @@ fn registered(provider: Provider) -> String {
 }
 
 /// A delivery, and the URL to which its provider sends it.
+#[derive(Clone)]
 pub struct Addressed {
     signed: Signed,
     url: String,
@@ -82,6 +83,25 @@ impl Addressed {
             .fold(request, |request, (name, value)| request.header(name, value));
         let answer = request.body(self.signed.body.clone()).send().await;
         Answer::of(answer.expect("the gateway answers")).await
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.signed.headers.iter();
+        let found = headers.find(|(own, _)| own.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The same with another value of a header; with none, without it.
+    pub fn with(&self, name: &str, value: Option<&str>) -> Self {
+        let mut other = self.clone();
+        other
+            .signed
+            .headers
+            .retain(|(own, _)| !own.eq_ignore_ascii_case(name));
+        let header = value.map(|value| (name.to_owned(), value.to_owned()));
+        other.signed.headers.extend(header);
+        other
     }
 
     /// Whether it is no event but a handshake.

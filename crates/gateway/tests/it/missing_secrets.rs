@@ -127,7 +127,12 @@ async fn only_sources_with_a_secret_exist() {
 #[tokio::test]
 async fn nothing_unsigned_or_signed_with_an_empty_or_published_key_is_accepted() {
     let replica = Embedded::serve().await;
-    for provider in Provider::ALL {
+    for provider in [
+        Provider::Stripe,
+        Provider::Github,
+        Provider::Shopify,
+        Provider::StandardWebhooks,
+    ] {
         let event = provider::event(provider);
         let source = event.source.as_str();
         let unsigned = replica.post(source, &[], event.body.clone()).await;

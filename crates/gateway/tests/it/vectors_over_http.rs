@@ -134,6 +134,6 @@ async fn every_recording_is_judged_over_http_as_its_sdk_judges_it() {
     let genuine = recordings
         .iter()
         .filter(|recording| recording.text("expect") == Some("ok"));
-    assert_eq!((genuine.count(), recordings.len()), (109, 197));
+    assert_eq!((genuine.count(), recordings.len()), (127, 237));
     app.stop().await;
 }

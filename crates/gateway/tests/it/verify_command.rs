@@ -13,6 +13,15 @@ fn vectors(provider: Provider) -> PathBuf {
     directory.join(format!("{}.jsonl", provider.name()))
 }
 
+/// Every file of recordings.
+fn all_vectors() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../webhook/tests/vectors");
+    let files = std::fs::read_dir(directory).expect("the vectors are there");
+    let paths: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    assert!(paths.len() > 20, "one file a provider: {paths:?}");
+    paths
+}
+
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("the vectors are there");
     let lines = text.lines().filter(|line| !line.is_empty());
@@ -23,8 +32,7 @@ fn lines(path: &Path) -> Vec<Value> {
 
 #[tokio::test]
 async fn every_published_vector_gets_the_verdict_it_expects() {
-    for provider in Provider::ALL {
-        let path = vectors(provider);
+    for path in all_vectors() {
         let ran = run(&["verify", "--jsonl", &path.display().to_string()], &[]).await;
         assert_eq!(ran.code, Some(0), "{ran:#?}");
         let vectors = lines(&path);

@@ -186,7 +186,9 @@ fn forwarded(description: &Description) -> &'static [&'static str] {
         Place::Header(name) => Some(name),
         Place::Body(_) => None,
     }));
-    headers.retain(|name| !matches!(description.scheme, Scheme::Token(token) if token.header.eq_ignore_ascii_case(name)));
+    headers.retain(
+        |name| !matches!(description.scheme, Scheme::Token(token) if token.header.eq_ignore_ascii_case(name)),
+    );
     headers.sort_unstable();
     headers.dedup();
     headers.leak()

@@ -27,6 +27,7 @@ mod death_alert;
 mod deployment;
 mod desk;
 mod dev_command;
+mod digest_ids;
 mod embedded;
 mod events_command;
 mod every_provider;

@@ -5,6 +5,7 @@
 //! about that provider, with the source of each rule. No I/O, no clock, no storage.
 
 mod content;
+pub mod doctor;
 mod event;
 mod fields;
 mod form;

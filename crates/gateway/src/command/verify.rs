@@ -1,17 +1,25 @@
-//! `hookgate verify`: verdicts for saved vectors, and why one saved request fails.
+//! `hookgate verify`: verdicts for saved vectors, and a doctor for one saved request.
 
-use std::io::BufRead as _;
+mod saved;
+mod vectors;
+
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use clap::Args;
-use hookgate_signature::{Delivery, Headers, Keys, Refusal, Verified};
-use hookgate_webhook::{Provider, vectors};
+use hookgate_ledger::UnixMicros;
+use hookgate_signature::{Delivery, Scheme, Tolerance, Unsigned};
+use hookgate_webhook::doctor::{Case, Cause, Diagnosis, Endpoint, diagnose};
+use hookgate_webhook::{Sample, Sending};
+use serde_json::json;
 
+use self::saved::Saved;
 use super::{Failure, print};
+use crate::address::Address;
 use crate::cli::ConfigFile;
 use crate::clock;
-use crate::config::Config;
+use crate::config::{Config, SourceConfig};
+use crate::view::moment;
 
 /// Arguments of `hookgate verify`.
 #[derive(Debug, Args)]
@@ -21,17 +29,32 @@ pub struct Verify {
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
     /// Configured source that a saved request was sent to
-    #[arg(long, value_name = "NAME", requires_all = ["headers", "body"])]
+    #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// Its headers, one "Name: value" a line
-    #[arg(long, value_name = "FILE")]
+    /// Its headers, one "Name: value" a line, or what curl -v printed
+    #[arg(long, value_name = "FILE", requires_all = ["source", "body"], conflicts_with = "request")]
     headers: Option<PathBuf>,
     /// Its body, byte for byte
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "headers")]
     body: Option<PathBuf>,
-    /// The URL that it was sent to; by default the one that is configured as public
-    #[arg(long, value_name = "URL")]
+    /// The whole request in one file: request line, headers, an empty line, the body byte for byte
+    #[arg(long, value_name = "FILE", requires = "source")]
+    request: Option<PathBuf>,
+    /// The URL that it was sent to; by default what the configuration and the request line say
+    #[arg(long, value_name = "URL", requires = "source")]
     url: Option<String>,
+    /// Its method; by default that of the request line, else POST
+    #[arg(long, value_name = "METHOD", requires = "source")]
+    method: Option<String>,
+    /// Judge at this time: unix seconds, RFC 3339, or an age such as 2h
+    #[arg(long, value_name = "TIME", requires = "source")]
+    at: Option<String>,
+    /// Print the diagnosis as JSON
+    #[arg(long, requires = "source")]
+    json: bool,
+    /// Also print headers that would pass for this body now; they are valid signatures
+    #[arg(long, requires = "source")]
+    sign: bool,
     #[command(flatten)]
     file: ConfigFile,
 }
@@ -39,162 +62,194 @@ pub struct Verify {
 impl Verify {
     /// Judges, and fails if something is not as it should be.
     pub fn run(&self) -> Result<(), Failure> {
-        match (&self.jsonl, &self.source, &self.headers, &self.body) {
-            (Some(path), ..) => judge(path),
-            (None, Some(source), Some(headers), Some(body)) => self.diagnose(source, headers, body),
+        match (&self.jsonl, &self.source) {
+            (Some(path), _) => vectors::judge(path),
+            (None, Some(source)) => self.examine(source, self.saved()?),
+            (None, None) => Err(Failure::usage("give --jsonl FILE or --source NAME")),
+        }
+    }
+
+    fn saved(&self) -> Result<Saved, Failure> {
+        match (&self.request, &self.headers, &self.body) {
+            (Some(request), ..) => Saved::of_request(&read(request)?).ok_or_else(|| {
+                Failure::usage(format!("{}: no empty line ends its headers", request.display()))
+            }),
+            (None, Some(headers), Some(body)) => Ok(Saved::of_parts(&read(headers)?, read(body)?)),
             _ => Err(Failure::usage(
-                "give --jsonl FILE, or --source NAME --headers FILE --body FILE",
+                "give --headers FILE and --body FILE, or --request FILE with both",
             )),
         }
     }
 
-    fn diagnose(&self, name: &str, headers: &Path, body: &Path) -> Result<(), Failure> {
+    fn examine(&self, name: &str, saved: Saved) -> Result<(), Failure> {
+        let now = self.moment()?;
         let config = Config::from_process(self.file.config.as_deref(), false)?;
-        let source = config.sources.iter().find(|source| source.name.as_str() == name);
-        let source = source.ok_or_else(|| Failure::usage(format!("no source {name} is configured")))?;
-        let keys = source
-            .provider
-            .keys(&source.secrets, source.tolerance)
-            .map_err(Failure::usage)?;
-        let text = read(headers)?;
-        let saved = Saved {
-            provider: source.provider,
-            keys: &keys,
-            url: self.url.as_deref().or(source.public_url.as_deref()),
-            headers: header_lines(&text),
-            body: Bytes::from(read(body)?),
+        let (asked, others): (Vec<_>, Vec<_>) = config
+            .sources
+            .iter()
+            .partition(|source| source.name.as_str() == name);
+        let source = asked
+            .first()
+            .ok_or_else(|| Failure::usage(format!("no source {name} is configured")))?;
+        let others: Vec<_> = others.into_iter().map(endpoint).collect();
+        let url = self.url.clone().unwrap_or_else(|| {
+            let query = saved.target.as_deref().and_then(|target| target.split_once('?'));
+            Address::of(&config, source).url(saved.value("host"), query.map(|(_, query)| query))
+        });
+        let method = self
+            .method
+            .as_deref()
+            .or(saved.method.as_deref())
+            .unwrap_or("POST");
+        let case = Case {
+            endpoint: endpoint(source),
+            delivery: Delivery {
+                method,
+                url: Some(&url),
+                headers: saved
+                    .headers
+                    .iter()
+                    .map(|(name, value)| (&**name, &**value))
+                    .collect(),
+                body: saved.body.clone(),
+            },
+            target: saved.target.as_deref(),
+            others: &others,
         };
-        let now = clock::unix_seconds();
-        let verified = match saved.verify(&saved.body, now) {
-            Ok(verified) => verified,
-            Err(refusal) => {
-                saved.advise(refusal, now);
-                return Err(Failure::new(format!("{}: {refusal}", refusal.reason())));
-            }
+        let diagnosis = diagnose(&case, now).map_err(Failure::usage)?;
+        match self.json {
+            true => print(&format!("{}\n", as_json(&diagnosis, name, now))),
+            false => print(&in_words(&diagnosis, now)),
+        }
+        if self.sign {
+            let now = clock::unix_seconds();
+            print(&signed(source, &case, now).map_err(Failure::usage)?);
+        }
+        match diagnosis.is_ok() {
+            true => Ok(()),
+            false => Err(Failure::new("")),
+        }
+    }
+
+    fn moment(&self) -> Result<i64, Failure> {
+        let Some(text) = &self.at else {
+            return Ok(clock::unix_seconds());
         };
-        let reading = source.provider.read(&verified);
-        let reading =
-            reading.map_err(|unreadable| Failure::new(format!("{}: {unreadable}", unreadable.reason())))?;
-        for event in reading.events {
-            print(&format!(
-                "ok: secret {} matches, event {}\n",
-                verified.slot(),
-                event.id
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// A delivery that somebody saved, and the keys it should fit.
-struct Saved<'a> {
-    provider: Provider,
-    keys: &'a Keys,
-    url: Option<&'a str>,
-    headers: Headers<'a>,
-    body: Bytes,
-}
-
-impl Saved<'_> {
-    fn verify(&self, body: &Bytes, now: i64) -> Result<Verified<'_>, Refusal> {
-        let delivery = Delivery {
-            method: "POST",
-            url: self.url,
-            headers: self.headers.clone(),
-            body: body.clone(),
-        };
-        self.provider.verify(self.keys, delivery, now)
-    }
-
-    /// Says what would have passed: the same signature at another time or over a slightly other body, and in
-    /// any case the headers that a holder of the first secret would send for this body now.
-    fn advise(&self, refusal: Refusal, now: i64) {
-        let then = match refusal {
-            Refusal::StaleTimestamp { age, .. } => now.saturating_sub_unsigned(age.as_secs()),
-            Refusal::FutureTimestamp { ahead, .. } => now.saturating_add_unsigned(ahead.as_secs()),
-            Refusal::MissingSignature(_) | Refusal::MalformedSignature { .. } | Refusal::BadSignature => now,
-        };
-        if then != now
-            && let Ok(verified) = self.verify(&self.body, then)
-        {
-            let slot = verified.slot();
-            print(&format!(
-                "secret {slot} matches: only the time is against it, it was good at {then}\n"
-            ));
-        }
-        for (body, change) in self.other_bodies() {
-            if self.verify(&body, now).is_ok() {
-                print(&format!(
-                    "the signature fits {change}: save the body byte for byte\n"
-                ));
-            }
-        }
-        let id = self.headers.text("webhook-id").unwrap_or("msg_1");
-        let passing = self.keys.sign(id, now, &self.body);
-        if !passing.is_empty() {
-            print("these headers would pass for this body now:\n");
-        }
-        for (name, value) in passing {
-            print(&format!("  {name}: {value}\n"));
-        }
-    }
-
-    /// The body as it may have been before an editor, a shell or a proxy had it.
-    fn other_bodies(&self) -> Vec<(Bytes, &'static str)> {
-        let body = &self.body;
-        let without = |end: &[u8]| body.strip_suffix(end).map(Bytes::copy_from_slice);
-        let unix: Vec<u8> = body.iter().copied().filter(|byte| *byte != b'\r').collect();
-        let mut others = vec![
-            (
-                Bytes::from([body, &b"\n"[..]].concat()),
-                "the body with a line break at its end",
-            ),
-            (Bytes::from(unix), "the body without carriage returns"),
-        ];
-        others.extend(without(b"\n").map(|body| (body, "the body without the line break at its end")));
-        others.extend(without(b"\r\n").map(|body| (body, "the body without the line break at its end")));
-        others
-    }
-}
-
-fn judge(path: &Path) -> Result<(), Failure> {
-    let text = read(path)?;
-    let mut differing = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let at = |problem: &dyn std::fmt::Display| {
-            Failure::new(format!("{} line {}: {problem}", path.display(), number + 1))
-        };
-        let line = line.map_err(|error| at(&error))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let verdict = vectors::judge(&line).map_err(|bad| at(&bad))?;
-        let json = serde_json::to_string(&verdict).map_err(|error| at(&error))?;
-        print(&format!("{json}\n"));
-        if !verdict.as_expected {
-            differing.push(format!("line {} ({})", number + 1, verdict.name));
-        }
-    }
-    if differing.is_empty() {
-        Ok(())
-    } else {
-        let (count, lines) = (differing.len(), differing.join(", "));
-        Err(Failure::new(format!(
-            "{count} verdict(s) differ from what their line expects: {lines}"
-        )))
-    }
-}
-
-/// `Name: value` lines; a request line or an empty line is skipped.
-fn header_lines(text: &[u8]) -> Headers<'_> {
-    let lines = text.split(|b| *b == b'\n');
-    lines
-        .filter_map(|line| {
-            let colon = line.iter().position(|b| *b == b':')?;
-            let name = std::str::from_utf8(&line[..colon]).ok()?;
-            Some((name, line[colon + 1..].trim_ascii()))
+        let read = moment::read(text, clock::unix_micros());
+        let read = read.map(|UnixMicros(micros)| micros.div_euclid(1_000_000));
+        text.parse().ok().or(read).ok_or_else(|| {
+            Failure::usage(format!(
+                "--at {text:?}: give unix seconds, RFC 3339 such as 2026-01-31T12:00:00Z, or an age such as 2h"
+            ))
         })
-        .collect()
+    }
+}
+
+fn endpoint(source: &SourceConfig) -> Endpoint<'_> {
+    Endpoint {
+        name: source.name.as_str(),
+        provider: source.provider,
+        secrets: &source.secrets,
+        tolerance: source.tolerance,
+        body_bytes_max: source.body_bytes_max,
+    }
+}
+
+/// The sentence first, then what two people compare.
+fn in_words(diagnosis: &Diagnosis, now: i64) -> String {
+    let verdict = diagnosis.refusal.map_or("ok", |refusal| refusal.reason());
+    let at = moment::show(UnixMicros(now.saturating_mul(1_000_000)));
+    let Diagnosis {
+        sentence,
+        body_bytes,
+        body_sha256,
+        tried,
+        ..
+    } = diagnosis;
+    let verdict = match &diagnosis.cause {
+        Cause::Unreadable(unreadable) => unreadable.reason(),
+        Cause::BodyTooLarge { .. } => diagnosis.cause.word(),
+        _ => verdict,
+    };
+    format!(
+        "{sentence}\n\n  verdict  {verdict}\n  at       {now} ({at})\n  body     {body_bytes} bytes, SHA-256 {body_sha256}\n\
+         \x20 tried    {tried} changed copies\n"
+    )
+}
+
+fn as_json(diagnosis: &Diagnosis, source: &str, now: i64) -> serde_json::Value {
+    let (events, seconds_left) = match &diagnosis.cause {
+        Cause::Passes {
+            events, seconds_left, ..
+        } => (events.as_slice(), *seconds_left),
+        _ => (&[][..], None),
+    };
+    let events = events
+        .iter()
+        .map(|event| json!({"id": event.id, "type": event.event_type}));
+    json!({
+        "ok": diagnosis.is_ok(),
+        "source": source,
+        "at": now,
+        "sentence": diagnosis.sentence,
+        "cause": diagnosis.cause.word(),
+        "refusal": diagnosis.refusal.map(|refusal| refusal.reason()),
+        "also": diagnosis.also.map(|refusal| refusal.reason()),
+        "secret": diagnosis.slot,
+        "events": events.collect::<Vec<_>>(),
+        "seconds_left": seconds_left,
+        "body_bytes": diagnosis.body_bytes,
+        "body_sha256": diagnosis.body_sha256,
+        "tried": diagnosis.tried,
+    })
+}
+
+/// What a holder of the first secret would send with this body now.
+fn signed(source: &SourceConfig, case: &Case<'_>, now: i64) -> Result<String, hookgate_signature::BadSecret> {
+    let keys = source.provider.keys(&source.secrets, Tolerance::Off)?;
+    let delivery = &case.delivery;
+    let id = delivery.headers.text("webhook-id").unwrap_or("msg_1");
+    let headers = match source.provider.knowledge().scheme {
+        Scheme::Detached(_) => {
+            let sample = Sample {
+                id: id.to_owned(),
+                event_type: "",
+                headers: Vec::new(),
+                body: Bytes::clone(&delivery.body),
+            };
+            let url = delivery.url.unwrap_or_default();
+            source
+                .provider
+                .sign(&keys, &sample, &Sending { url, now })
+                .headers
+        }
+        _ => {
+            let own: Vec<_> = delivery
+                .headers
+                .iter()
+                .filter_map(|(name, value)| Some((name, std::str::from_utf8(value).ok()?)))
+                .collect();
+            keys.sign_request(&Unsigned {
+                id,
+                now,
+                method: delivery.method,
+                url: delivery.url,
+                headers: &own,
+                body: &delivery.body,
+            })
+        }
+    };
+    if headers.is_empty() {
+        return Ok(
+            "no headers can be made: the secret can only verify, or the signature stands in the body\n"
+                .to_owned(),
+        );
+    }
+    let lines = headers.iter().map(|(name, value)| format!("  {name}: {value}\n"));
+    Ok(format!(
+        "these headers would pass for this body now:\n{}",
+        lines.collect::<String>()
+    ))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -8,6 +8,7 @@ mod bodies;
 mod coinbase_commerce;
 mod damaged;
 mod discord;
+mod doctor;
 mod github;
 mod gitlab;
 mod hubspot;

@@ -32,13 +32,13 @@ pub struct Verify {
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
     /// Its headers, one "Name: value" a line, or what curl -v printed
-    #[arg(long, value_name = "FILE", requires_all = ["source", "body"], conflicts_with = "request")]
+    #[arg(long, value_name = "FILE")]
     headers: Option<PathBuf>,
     /// Its body, byte for byte
-    #[arg(long, value_name = "FILE", requires = "headers")]
+    #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
     /// The whole request in one file: request line, headers, an empty line, the body byte for byte
-    #[arg(long, value_name = "FILE", requires = "source")]
+    #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
     /// The URL that it was sent to; by default what the configuration and the request line say
     #[arg(long, value_name = "URL", requires = "source")]
@@ -64,14 +64,14 @@ impl Verify {
     pub fn run(&self) -> Result<(), Failure> {
         match (&self.jsonl, &self.source) {
             (Some(path), _) => vectors::judge(path),
-            (None, Some(source)) => self.examine(source, self.saved()?),
+            (None, Some(source)) => self.examine(source),
             (None, None) => Err(Failure::usage("give --jsonl FILE or --source NAME")),
         }
     }
 
     fn saved(&self) -> Result<Saved, Failure> {
         match (&self.request, &self.headers, &self.body) {
-            (Some(request), ..) => Saved::of_request(&read(request)?).ok_or_else(|| {
+            (Some(request), None, None) => Saved::of_request(&read(request)?).ok_or_else(|| {
                 Failure::usage(format!("{}: no empty line ends its headers", request.display()))
             }),
             (None, Some(headers), Some(body)) => Ok(Saved::of_parts(&read(headers)?, read(body)?)),
@@ -81,7 +81,7 @@ impl Verify {
         }
     }
 
-    fn examine(&self, name: &str, saved: Saved) -> Result<(), Failure> {
+    fn examine(&self, name: &str) -> Result<(), Failure> {
         let now = self.moment()?;
         let config = Config::from_process(self.file.config.as_deref(), false)?;
         let (asked, others): (Vec<_>, Vec<_>) = config
@@ -92,6 +92,7 @@ impl Verify {
             .first()
             .ok_or_else(|| Failure::usage(format!("no source {name} is configured")))?;
         let others: Vec<_> = others.into_iter().map(endpoint).collect();
+        let saved = self.saved()?;
         let url = self.url.clone().unwrap_or_else(|| {
             let query = saved.target.as_deref().and_then(|target| target.split_once('?'));
             Address::of(&config, source).url(saved.value("host"), query.map(|(_, query)| query))

@@ -161,12 +161,20 @@ async fn a_delivery_that_fails_is_said_why_in_the_first_line_and_costs_exit_code
     event.headers.clear();
     let ran = diagnosed(&event, SECRET, &[]).await;
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    assert!(ran.lines[0].starts_with("The Stripe-Signature header is missing: "), "{ran:#?}");
+    assert!(
+        ran.lines[0].starts_with("The Stripe-Signature header is missing: "),
+        "{ran:#?}"
+    );
 }
 
 #[tokio::test]
 async fn headers_that_would_pass_are_printed_on_request_alone_and_pass() {
-    for provider in [Provider::Stripe, Provider::Github, Provider::Shopify, Provider::StandardWebhooks] {
+    for provider in [
+        Provider::Stripe,
+        Provider::Github,
+        Provider::Shopify,
+        Provider::StandardWebhooks,
+    ] {
         let mut event = provider::event(provider);
         event.body.insert(1, b' ');
         let ran = diagnosed(&event, SECRET, &[]).await;
@@ -175,7 +183,9 @@ async fn headers_that_would_pass_are_printed_on_request_alone_and_pass() {
         let ran = diagnosed(&event, SECRET, &["--sign"]).await;
         assert_eq!(ran.code, Some(1), "{ran:#?}");
         let mut lines = ran.lines.iter();
-        lines.find(|line| line.starts_with("these headers would pass")).expect("they are announced");
+        lines
+            .find(|line| line.starts_with("these headers would pass"))
+            .expect("they are announced");
         for (name, value) in lines.filter_map(|line| line.strip_prefix("  ")?.split_once(": ")) {
             event.headers.retain(|(own, _)| own != name);
             event.headers.push((name.to_owned(), value.to_owned()));
@@ -191,7 +201,8 @@ async fn a_saved_delivery_can_be_judged_at_the_time_when_it_came() {
     let stale = provider::sign_at(Provider::Stripe, SECRET, "", &body, 1_790_000_010);
     let ran = diagnosed(&stale, SECRET, &["--at", "1790003610"]).await;
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    let old = "The signature fits secret 0, but it was made 3600 s before this moment, where 300 s are allowed: ";
+    let old =
+        "The signature fits secret 0, but it was made 3600 s before this moment, where 300 s are allowed: ";
     assert!(ran.lines[0].starts_with(old), "{ran:#?}");
     for at in ["1790000010", "2026-09-21T14:13:30Z"] {
         let ran = diagnosed(&stale, SECRET, &["--at", at]).await;
@@ -212,9 +223,15 @@ async fn a_whole_request_and_what_curl_printed_are_read_as_well() {
     };
     write("request", &[head(&event).as_bytes(), &event.body].concat());
     let curl: String = head(&event).lines().map(|line| format!("> {line}\n")).collect();
-    write("curl", format!("* Connected: yes\n{curl}< HTTP/1.1 200 OK\n< X-Hub-Signature-256: no\n").as_bytes());
+    write(
+        "curl",
+        format!("* Connected: yes\n{curl}< HTTP/1.1 200 OK\n< X-Hub-Signature-256: no\n").as_bytes(),
+    );
     write("body", &event.body);
-    for options in [&["--request", "request"][..], &["--headers", "curl", "--body", "body"]] {
+    for options in [
+        &["--request", "request"][..],
+        &["--headers", "curl", "--body", "body"],
+    ] {
         let ran = ask(directory.path(), &event, SECRET, options).await;
         assert_eq!(ran.code, Some(0), "{ran:#?}");
         assert!(ran.lines[0].contains(&event.event_id), "{ran:#?}");
@@ -262,7 +279,15 @@ async fn a_delivery_for_another_source_of_the_configuration_is_told_which() {
     let request = [head(&event).as_bytes(), &event.body].concat();
     std::fs::write(directory.path().join("request"), request).expect("the directory takes a file");
     std::fs::write(directory.path().join("hookgate.toml"), toml).expect("the directory takes a file");
-    let arguments = ["verify", "--source", "github", "--request", "request", "--config", "hookgate.toml"];
+    let arguments = [
+        "verify",
+        "--source",
+        "github",
+        "--request",
+        "request",
+        "--config",
+        "hookgate.toml",
+    ];
     let ran = run_in(directory.path(), &arguments, &[]).await;
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(

@@ -131,6 +131,8 @@ pub enum Cause {
     },
     /// A header that the provider sends is not there, and may be part of what is signed.
     Dropped(&'static str),
+    /// The key is named by the request, as a certificate that only the gateway fetches.
+    NamedKey,
     /// Nothing fits.
     Unknown,
 }
@@ -173,6 +175,7 @@ impl Cause {
             Self::LooksLike { .. } => "looks_like_other_provider",
             Self::ContentLength { .. } => "content_length",
             Self::Dropped(_) => "header_dropped",
+            Self::NamedKey => "named_key",
             Self::Unknown => "unknown",
         }
     }

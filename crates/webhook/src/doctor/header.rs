@@ -6,9 +6,9 @@ use hookgate_signature::{
     Tolerance,
 };
 
-use super::Cause;
 use super::spelling::{self, pieces};
 use super::trial::{Examination, Fit, Trial};
+use super::{Case, Cause};
 use crate::Provider;
 
 /// More headers than any sender writes.
@@ -194,6 +194,9 @@ impl Examination<'_> {
             Refusal::MalformedSignature { header, problem } => self.malformed(header, problem),
             Refusal::BadSignature | Refusal::StaleTimestamp { .. } | Refusal::FutureTimestamp { .. } => {
                 let is = self.case.delivery.body.len();
+                if self.needs_a_named_key() {
+                    return Cause::NamedKey;
+                }
                 match (self.content_length(), self.dropped()) {
                     (Some(said), _) if said != is => Cause::ContentLength { said, is },
                     (_, Some(header)) => Cause::Dropped(header),
@@ -201,6 +204,12 @@ impl Examination<'_> {
                 }
             }
         }
+    }
+
+    fn needs_a_named_key(&self) -> bool {
+        let Case { endpoint, .. } = self.case;
+        let keys = endpoint.provider.keys(endpoint.secrets, endpoint.tolerance);
+        keys.is_ok_and(|keys| keys.needs_a_named_key())
     }
 
     fn malformed(&self, header: &'static str, problem: &'static str) -> Cause {

@@ -202,7 +202,7 @@ impl Writer {
             Json::Fields(fields) => {
                 let mut order: Vec<_> = fields.iter().collect();
                 if self.style.sorted {
-                    order.sort_by_key(|(name, _)| *name);
+                    order.sort_by_key(|(name, _)| name.trim_matches('"'));
                 }
                 self.items(['{', '}'], &order, depth, |writer, (name, value)| {
                     writer.scalar(name);

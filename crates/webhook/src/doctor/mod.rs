@@ -12,6 +12,7 @@ mod cause;
 mod charset;
 mod header;
 mod json;
+mod phrase;
 mod secret;
 mod sentence;
 mod spelling;

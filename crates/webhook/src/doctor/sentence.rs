@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use hookgate_signature::Refusal;
 
-use super::{
-    BodyChange, Case, Cause, Charset, Diagnosis, Escapes, Kept, Known, Layout, Rename, SecretChange,
-    Spelling, Style,
-};
+use super::phrase::{body, secret, spelling};
+use super::{Case, Cause, Diagnosis, Kept, Known, Rename};
 
 /// The most events that are named.
 const EVENTS_MAX: usize = 10;
@@ -65,6 +63,17 @@ fn said(diagnosis: &Diagnosis, case: &Case<'_>, slot: usize) -> String {
             "The body has {is} bytes and the source takes {limit}, so it is answered 413 before anybody looks at its \
              signature: raise max_body_bytes of the source"
         ),
+        cause => of_time(cause, case, slot)
+            .or_else(|| of_fits(cause, case, slot))
+            .or_else(|| of_headers(cause, case, slot))
+            .or_else(|| of_lost_headers(cause, case))
+            .unwrap_or_else(|| of_nothing(diagnosis, case)),
+    }
+}
+
+fn of_time(cause: &Cause, case: &Case<'_>, slot: usize) -> Option<String> {
+    let provider = case.endpoint.provider.knowledge().title;
+    Some(match cause {
         Cause::TooOld { age, tolerance } => format!(
             "The signature fits secret {slot}, but it was made {} before this moment, where {} are allowed: judge a saved \
              delivery at the time when it came, set this machine's clock, or have the event sent again",
@@ -85,6 +94,14 @@ fn said(diagnosis: &Diagnosis, case: &Case<'_>, slot: usize) -> String {
             "The signature fits secret {slot}, but its timestamp counts seconds where {provider} counts milliseconds: let \
              the sender multiply by 1000"
         ),
+        _ => return None,
+    })
+}
+
+/// What a changed copy has proven.
+fn of_fits(cause: &Cause, case: &Case<'_>, slot: usize) -> Option<String> {
+    let provider = case.endpoint.provider.knowledge().title;
+    Some(match cause {
         Cause::Body(change) => format!("The signature fits secret {slot} and {}", body(*change)),
         Cause::Secret(change) => format!("The signature fits {}", secret(change, slot)),
         Cause::SecretAndBody(change, other) => {
@@ -108,13 +125,13 @@ fn said(diagnosis: &Diagnosis, case: &Case<'_>, slot: usize) -> String {
             plain(&change.fits, 200),
             change.differs.join(", another ")
         ),
-        cause => of_headers(cause, diagnosis, case, slot),
-    }
+        _ => return None,
+    })
 }
 
-fn of_headers(cause: &Cause, diagnosis: &Diagnosis, case: &Case<'_>, slot: usize) -> String {
+fn of_headers(cause: &Cause, case: &Case<'_>, slot: usize) -> Option<String> {
     let provider = case.endpoint.provider.knowledge().title;
-    match cause {
+    Some(match cause {
         Cause::Repeated { header, fits } => {
             let which = match fits {
                 Some(Kept::First) => format!(", and the first alone fits secret {slot}"),
@@ -162,6 +179,14 @@ fn of_headers(cause: &Cause, diagnosis: &Diagnosis, case: &Case<'_>, slot: usize
             "The signature in {header} has {is} characters in place of {wanted}: pass the whole header on, nothing cut off \
              or added"
         ),
+        _ => return None,
+    })
+}
+
+/// What can be said although nothing fits.
+fn of_lost_headers(cause: &Cause, case: &Case<'_>) -> Option<String> {
+    let provider = case.endpoint.provider.knowledge().title;
+    Some(match cause {
         Cause::Malformed { header, problem } => {
             format!("The {header} header cannot be read, because {problem}: pass on what {provider} sent")
         }
@@ -185,16 +210,25 @@ fn of_headers(cause: &Cause, diagnosis: &Diagnosis, case: &Case<'_>, slot: usize
         Cause::ContentLength { said, is } => format!(
             "No secret fits, and the body has {is} bytes where the request said {said}: save the whole body, byte for byte"
         ),
+        Cause::NamedKey => format!(
+            "Only labels are configured, and the certificate that the request names is not fetched here: add the public key of \
+             {provider} to the secrets to have the signature judged"
+        ),
         Cause::Dropped(header) => format!(
             "No secret fits, and the {header} header is missing, which {provider} may have signed: let every proxy pass it \
              on, then check the secret"
         ),
-        _ => format!(
-            "No secret fits, and none of {} changes of body, secret, header or URL would help: check that the secret is the \
-             one of this endpoint at {provider}, and that the body is, byte for byte, {} bytes with SHA-256 {}",
-            diagnosis.tried, diagnosis.body_bytes, diagnosis.body_sha256
-        ),
-    }
+        _ => return None,
+    })
+}
+
+fn of_nothing(diagnosis: &Diagnosis, case: &Case<'_>) -> String {
+    let provider = case.endpoint.provider.knowledge().title;
+    format!(
+        "No secret fits, and no usual change of body, secret, header or URL would help: check that the secret is the one \
+         of this endpoint at {provider}, and that the body is, byte for byte, {} bytes with SHA-256 {}",
+        diagnosis.body_bytes, diagnosis.body_sha256
+    )
 }
 
 fn passes(
@@ -228,154 +262,6 @@ fn passes(
         let _ = write!(sentence, "; it stays good for {left} s");
     }
     sentence
-}
-
-fn body(change: BodyChange) -> String {
-    const BYTES: &str = "keep the body byte for byte, on its way here and when it is saved";
-    const PARSED: &str =
-        "something on the way parses the body and writes it anew, let it pass the raw bytes on";
-    let (which, remedy) = match change {
-        BodyChange::LineFeedAdded => ("the body with a line feed at its end", BYTES),
-        BodyChange::CarriageReturnAdded => {
-            ("the body with a carriage return and line feed at its end", BYTES)
-        }
-        BodyChange::LineBreakRemoved => ("the body without the line break at its end", BYTES),
-        BodyChange::LineFeeds => ("the body with line feeds in place of CRLF", BYTES),
-        BodyChange::LineFeedsNoneAtEnd => (
-            "the body with line feeds in place of CRLF and none at its end",
-            BYTES,
-        ),
-        BodyChange::CarriageReturns => ("the body with CRLF in place of line feeds", BYTES),
-        BodyChange::BomRemoved => ("the body without its byte order mark", BYTES),
-        BodyChange::BomAdded => ("the body with a byte order mark", BYTES),
-        BodyChange::Trimmed => ("the body without space at its ends", BYTES),
-        BodyChange::CutToLength => ("the body up to the Content-Length of the request", BYTES),
-        BodyChange::Unquoted => (
-            "the text that the body holds as a JSON string",
-            "save the body itself and not a quotation of it",
-        ),
-        BodyChange::Base64Decoded => (
-            "the bytes that the body holds in base64",
-            "decode it before it is passed on, as behind an API gateway with binary bodies",
-        ),
-        BodyChange::Json(of) => return format!("the body's JSON {}: {PARSED}", style(of)),
-        BodyChange::JsonLine(of) => {
-            return format!(
-                "the body's JSON {} and a line feed at its end: {PARSED}",
-                style(of)
-            );
-        }
-        BodyChange::Charset(charset) => {
-            return format!("the body {}: {BYTES}", in_charset(charset));
-        }
-        BodyChange::PercentDecoded => ("the body with its percent-escapes decoded", BYTES),
-        BodyChange::FormDecoded => ("the body decoded as a form", BYTES),
-        BodyChange::FormRewritten => ("the body written anew as a form", PARSED),
-        BodyChange::FormPercentSpaces => ("the body written anew as a form with %20 for spaces", PARSED),
-        BodyChange::PayloadWrapped => ("a form with the body in its field payload", PARSED),
-        BodyChange::PayloadTaken => ("what the body's field payload holds", PARSED),
-    };
-    format!("{which}: {remedy}")
-}
-
-fn style(style: Style) -> String {
-    let layout = match style.layout {
-        Layout::Compact => "without spaces".to_owned(),
-        Layout::Spaced => "with one space after each comma and colon".to_owned(),
-        Layout::Indented(spaces) => format!("indented by {spaces} spaces"),
-        Layout::Tabs => "indented by tabs".to_owned(),
-    };
-    let escapes = match style.escapes {
-        Escapes::Kept => "",
-        Escapes::Least => " and without needless escapes",
-        Escapes::Ascii => " and with all beyond ASCII escaped",
-        Escapes::AsciiAndSlash => " and with slashes and all beyond ASCII escaped",
-        Escapes::Slash => " and with slashes escaped",
-        Escapes::Html => " and with angle brackets and ampersands escaped",
-    };
-    let sorted = if style.sorted {
-        " and its fields sorted"
-    } else {
-        ""
-    };
-    format!("{layout}{escapes}{sorted}")
-}
-
-fn in_charset(charset: Charset) -> &'static str {
-    match charset {
-        Charset::Latin1Read => "before something took its UTF-8 for Latin-1 and wrote that as UTF-8",
-        Charset::Windows1252Read => {
-            "before something took its UTF-8 for Windows-1252 and wrote that as UTF-8"
-        }
-        Charset::Latin1Written => "in UTF-8 and not in Latin-1",
-        Charset::Windows1252Written => "in UTF-8 and not in Windows-1252",
-        Charset::Utf16Written => "in UTF-8 and not in UTF-16",
-        Charset::Utf16Read => "in UTF-16 and not in UTF-8",
-    }
-}
-
-fn secret(change: &SecretChange, slot: usize) -> String {
-    let (which, remedy) = match change {
-        SecretChange::Text => ("taken as text", "the sender has to decode it before it signs"),
-        SecretChange::TextWithoutPrefix => (
-            "taken as text without its whsec_",
-            "the sender has to use it as it is configured",
-        ),
-        SecretChange::TextWithPrefix => ("with whsec_ before it", "configure it with the prefix"),
-        SecretChange::Base64 => (
-            "decoded from base64",
-            "the sender has to take it as text, or the provider is not the one that is configured",
-        ),
-        SecretChange::Hex => (
-            "decoded from hexadecimal",
-            "the sender has to take it as text, or the provider is not the one that is configured",
-        ),
-        SecretChange::SpaceAfter => (
-            "with a space or line break at its end",
-            "take the space out where the sender keeps its secret",
-        ),
-        SecretChange::SpaceBefore => (
-            "with a space before it",
-            "take the space out where the sender keeps its secret",
-        ),
-        SecretChange::Quoted => (
-            "with quotation marks around it",
-            "take them out where the sender keeps its secret",
-        ),
-        SecretChange::Unquoted => ("without its quotation marks", "configure it without them"),
-        SecretChange::BearerAdded => (
-            "with Bearer before it",
-            "configure it with Bearer and a space before it",
-        ),
-        SecretChange::BearerRemoved => ("without its Bearer", "configure it without Bearer"),
-        SecretChange::OfSource(name) => {
-            return format!(
-                "secret {slot} of source {name}: use that source's URL, or configure the secret of this endpoint here"
-            );
-        }
-        SecretChange::Dev => {
-            return "the published secret of hookgate dev: configure the provider's secret, or sign with the one that is \
-                    configured"
-                .to_owned();
-        }
-    };
-    format!("secret {slot} {which}: {remedy}")
-}
-
-fn spelling(spelling: Spelling) -> &'static str {
-    match spelling {
-        Spelling::Capitals => "it is written in capital digits: write it in lower case",
-        Spelling::Hex => "it is written in hexadecimal: write it in base64",
-        Spelling::Base64 => "it is written in base64: write it in hexadecimal",
-        Spelling::UrlBase64 => {
-            "its base64 has the letters of URLs or no padding: write it in standard base64 with padding"
-        }
-        Spelling::Prefix => {
-            "what stands before it is not what the provider writes there: send the header as the provider does"
-        }
-        Spelling::Decorated => "there are spaces or quotation marks in it: take them out",
-        Spelling::Merged => "it comes with another value in one header: send it once",
-    }
 }
 
 /// Text of a request, if it is harmless.

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use hookgate_signature::{Keys, Tolerance};
 use hookgate_webhook::Provider;
 use hookgate_webhook::doctor::{BodyChange, Cause, SecretChange};
+use secrecy::ExposeSecret;
 
 use super::{JSON, NOW, STRIPE, Saved, broken, of_body, signed, signed_with};
 
@@ -69,6 +70,30 @@ pub(super) fn cases() -> Vec<(&'static str, Saved, Cause)> {
             "the configured secret has quotation marks",
             of("a secret", "\"a secret\""),
             Cause::Secret(SecretChange::Unquoted),
+        ),
+        (
+            "the token is sent with `Bearer` and configured without",
+            broken(
+                signed_with(Provider::Revenuecat, &["Bearer of the tests"]),
+                |saved| {
+                    saved.secret("of the tests");
+                },
+            ),
+            Cause::Secret(SecretChange::BearerAdded),
+        ),
+        (
+            "the token is configured with `Bearer` and sent without",
+            broken(signed_with(Provider::Revenuecat, &["of the tests"]), |saved| {
+                saved.secret("Bearer of the tests");
+            }),
+            Cause::Secret(SecretChange::BearerRemoved),
+        ),
+        (
+            "only the label of an endpoint is configured",
+            broken(signed(Provider::Paypal), |saved| {
+                saved.secrets.retain(|secret| secret.expose_secret().len() <= 64)
+            }),
+            Cause::NamedKey,
         ),
         (
             "the secret of another source",

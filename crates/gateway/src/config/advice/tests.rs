@@ -253,8 +253,8 @@ fn a_variable_that_is_none_of_ours() {
         )],
     );
     earns(
-        "PADDLE_WEBHOOK_SECRET",
-        &[(Note, &["PADDLE_WEBHOOK_SECRET opens no source"])],
+        "KLAVIYO_WEBHOOK_SECRET",
+        &[(Note, &["KLAVIYO_WEBHOOK_SECRET opens no source"])],
     );
     for others in [
         "HOOKGATE_CONFIG",

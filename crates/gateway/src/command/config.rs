@@ -1,7 +1,10 @@
 //! `hookgate config check|show`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
+use super::verify::Verify;
 use super::{Failure, print};
 use crate::app::StartError;
 use crate::cli::ConfigFile;
@@ -16,11 +19,21 @@ pub struct Check {
     /// Look at the settings alone, and ask neither Redis nor the database
     #[arg(long)]
     offline: bool,
+    /// Also prove a source against a saved request: head and body in one file
+    #[arg(long, value_name = "FILE", requires = "source")]
+    sample: Option<PathBuf>,
+    /// The source that the saved request was sent to
+    #[arg(long, value_name = "NAME", requires = "sample")]
+    source: Option<String>,
+    /// Judge the saved request at this time: unix seconds, RFC 3339, or an age such as 2h
+    #[arg(long, value_name = "TIME", requires = "sample")]
+    at: Option<String>,
 }
 
 impl Check {
     /// Exit 0 if the configuration is accepted, 64 if a start would refuse it; advice goes to standard output either
-    /// way. A store that cannot be reached is a warning: a start would wait for it, too.
+    /// way. A store that cannot be reached is a warning: a start would wait for it, too. A saved request that would not
+    /// be accepted is exit 1.
     pub fn run(&self) -> Result<(), Failure> {
         let config = Config::from_process(self.file.config.as_deref(), false)?;
         let mut advice = config::advice(&config);
@@ -30,7 +43,12 @@ impl Check {
             advice.extend(asked.map_err(StartError::from)?);
         }
         say(&config, &advice);
-        Ok(())
+        match (&self.source, &self.sample) {
+            (Some(source), Some(sample)) => {
+                Verify::sample(source, sample, self.at.as_deref(), &self.file).run()
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -10,10 +10,11 @@ use clap::Args;
 use hookgate_ledger::UnixMicros;
 use hookgate_signature::{Delivery, Scheme, Tolerance, Unsigned};
 use hookgate_webhook::doctor::{Case, Cause, Diagnosis, Endpoint, diagnose};
-use hookgate_webhook::{Sample, Sending};
+use hookgate_webhook::{Event, Field, Sample, Sending};
 use serde_json::json;
 
 use self::saved::Saved;
+use super::operations::safe;
 use super::{Failure, print};
 use crate::address::Address;
 use crate::cli::ConfigFile;
@@ -60,6 +61,23 @@ pub struct Verify {
 }
 
 impl Verify {
+    /// The examination of one saved request, head and body in one file.
+    pub(super) fn sample(source: &str, request: &Path, at: Option<&str>, file: &ConfigFile) -> Self {
+        Self {
+            jsonl: None,
+            source: Some(source.to_owned()),
+            headers: None,
+            body: None,
+            request: Some(request.to_owned()),
+            url: None,
+            method: None,
+            at: at.map(str::to_owned),
+            json: false,
+            sign: false,
+            file: file.clone(),
+        }
+    }
+
     /// Judges, and fails if something is not as it should be.
     pub fn run(&self) -> Result<(), Failure> {
         match (&self.jsonl, &self.source) {
@@ -120,7 +138,7 @@ impl Verify {
         let diagnosis = diagnose(&case, now).map_err(Failure::usage)?;
         match self.json {
             true => print(&format!("{}\n", as_json(&diagnosis, name, now))),
-            false => print(&in_words(&diagnosis, now)),
+            false => print(&safe::lines(in_words(&diagnosis, now).as_bytes())),
         }
         if self.sign {
             let now = clock::unix_seconds();
@@ -174,8 +192,40 @@ fn in_words(diagnosis: &Diagnosis, now: i64) -> String {
     };
     format!(
         "{sentence}\n\n  verdict  {verdict}\n  at       {now} ({at})\n  body     {body_bytes} bytes, SHA-256 {body_sha256}\n\
-         \x20 tried    {tried} changed copies\n"
+         \x20 tried    {tried} changed copies\n{}",
+        read_from(&diagnosis.cause)
     )
+}
+
+/// What was read from the delivery, an event a line.
+fn read_from(cause: &Cause) -> String {
+    let Cause::Passes { events, .. } = cause else {
+        return String::new();
+    };
+    events
+        .iter()
+        .map(|event| format!("  read     {}\n", fields(event)))
+        .collect()
+}
+
+fn fields(event: &Event) -> String {
+    let text = |field: &Option<Field>| field.as_ref().map(|field| field.as_str().to_owned());
+    let id = if event.id_is_digest { "id (a digest)" } else { "id" };
+    let all = [
+        (id, Some(event.id.to_string())),
+        ("type", text(&event.event_type)),
+        ("object", text(&event.object_id)),
+        ("account", text(&event.account)),
+        ("mode", event.mode.as_str().map(str::to_owned)),
+        (
+            "time",
+            event.provider_time.as_ref().map(|time| time.text.to_string()),
+        ),
+    ];
+    let told = all
+        .into_iter()
+        .map(|(name, value)| format!("{name} {}", value.as_deref().unwrap_or("-")));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 fn as_json(diagnosis: &Diagnosis, source: &str, now: i64) -> serde_json::Value {
@@ -187,7 +237,7 @@ fn as_json(diagnosis: &Diagnosis, source: &str, now: i64) -> serde_json::Value {
     };
     let events = events
         .iter()
-        .map(|event| json!({"id": event.id, "type": event.event_type}));
+        .map(|event| json!({"id": event.id.as_str(), "type": event.event_type.as_ref().map(Field::as_str)}));
     json!({
         "ok": diagnosis.is_ok(),
         "source": source,

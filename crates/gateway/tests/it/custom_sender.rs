@@ -3,7 +3,7 @@
 
 use hookgate_signature::{Keys, Scheme, TimestampedList, Tolerance};
 
-use crate::command_line::{run, run_with_file};
+use crate::command_line::{run, run_in, run_with_file};
 use crate::embedded;
 use crate::gateway::Replica;
 use crate::provider::now;
@@ -159,6 +159,43 @@ async fn a_token_opens_its_own_source_only() {
     }
     let none = replica.post("gate", &[], BODY).await;
     assert_eq!((none.status, none.error()), (401, "missing_signature"));
+}
+
+#[tokio::test]
+async fn a_description_is_proved_against_a_saved_request() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    std::fs::write(directory.path().join("hookgate.toml"), ACME).expect("the directory takes a file");
+    let head =
+        format!("POST /webhooks/acme HTTP/1.1\r\nX-Acme-Id: msg-1\r\nX-Acme-Signature: {SIGNATURE}\r\n\r\n");
+    std::fs::write(directory.path().join("good.http"), format!("{head}{BODY}")).expect("it takes files");
+    std::fs::write(directory.path().join("bad.http"), format!("{head}{BODY}\n")).expect("it takes files");
+    let check = async |file: &str| {
+        let arguments = [
+            "config",
+            "check",
+            "--offline",
+            "--config",
+            "hookgate.toml",
+            "--source",
+            "acme",
+            "--sample",
+            file,
+        ];
+        run_in(directory.path(), &arguments, &[]).await
+    };
+    let good = check("good.http").await;
+    assert_eq!(good.code, Some(0), "{good:#?}");
+    let read = "id msg-1, type order.paid, object 9007199254740993, account -, mode live, time -";
+    assert!(good.text().contains(read), "{good:#?}");
+    assert!(good.text().contains("secret 1 of 2 fits"), "{good:#?}");
+    let bad = check("bad.http").await;
+    assert_eq!(bad.code, Some(1), "{bad:#?}");
+    assert!(bad.text().contains("line break"), "{bad:#?}");
+    assert!(
+        !bad.text().contains("acme-secret") && !bad.text().contains(&SIGNATURE[3..]),
+        "{bad:#?}"
+    );
+    assert_eq!(check("none.http").await.code, Some(64));
 }
 
 /// A source that describes its sender with these lines.

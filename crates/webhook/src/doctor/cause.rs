@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{BodyChange, Kept, Rename, SecretChange, Spelling, UrlChange};
-use crate::{Provider, Unreadable};
+use crate::{Event, Provider, Unreadable};
 
 /// What is behind a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Cause {
     /// Nothing is wrong.
     Passes {
         /// Its events.
-        events: Vec<Known>,
+        events: Vec<Event>,
         /// Whether it is a handshake and no event.
         handshake: bool,
         /// For how long it stays good, where a time is signed and judged.
@@ -135,15 +135,6 @@ pub enum Cause {
     NamedKey,
     /// Nothing fits.
     Unknown,
-}
-
-/// An event of a good delivery.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
-    /// Its id.
-    pub id: String,
-    /// Its type.
-    pub event_type: Option<String>,
 }
 
 impl Cause {

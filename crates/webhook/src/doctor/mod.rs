@@ -20,7 +20,7 @@ mod trial;
 mod url;
 
 pub use body::BodyChange;
-pub use cause::{Cause, Known};
+pub use cause::Cause;
 pub use charset::Charset;
 pub use header::{Kept, Rename};
 pub use json::{Escapes, Layout, Style};
@@ -138,14 +138,7 @@ fn read(case: &Case<'_>, verified: &Verified<'_>, now: i64) -> Cause {
     let ends = verified.signed_at().zip(limit);
     Cause::Passes {
         handshake: reading.handshake.is_some(),
-        events: reading
-            .events
-            .iter()
-            .map(|event| Known {
-                id: event.id.as_str().to_owned(),
-                event_type: event.event_type.as_ref().map(|field| field.as_str().to_owned()),
-            })
-            .collect(),
+        events: reading.events,
         seconds_left: ends.map(|(signed_at, limit)| signed_at.saturating_add(limit).saturating_sub(now)),
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use hookgate_signature::Refusal;
 
 use super::phrase::{body, secret, spelling};
-use super::{Case, Cause, Diagnosis, Kept, Known, Rename};
+use super::{Case, Cause, Diagnosis, Kept, Rename};
+use crate::Event;
 
 /// The most events that are named.
 const EVENTS_MAX: usize = 10;
@@ -232,7 +233,7 @@ fn of_nothing(diagnosis: &Diagnosis, case: &Case<'_>) -> String {
 }
 
 fn passes(
-    events: &[Known],
+    events: &[Event],
     handshake: bool,
     seconds_left: Option<i64>,
     secrets: usize,
@@ -246,7 +247,10 @@ fn passes(
         true => sentence.push_str("; it is a handshake and no event"),
         false => {
             let named = events.iter().take(EVENTS_MAX).map(|event| {
-                let event_type = event.event_type.as_deref().map(|text| format!(" ({text})"));
+                let event_type = event
+                    .event_type
+                    .as_ref()
+                    .map(|text| format!(" ({})", text.as_str()));
                 format!("event {}{}", event.id, event_type.unwrap_or_default())
             });
             let named = named.collect::<Vec<_>>().join(", ");

@@ -28,7 +28,7 @@ pub(super) fn text(text: &str) -> String {
 }
 
 /// As [`text`], in lines as they are: for a body on a terminal.
-pub(super) fn lines(bytes: &[u8]) -> String {
+pub(in crate::command) fn lines(bytes: &[u8]) -> String {
     let lossy = String::from_utf8_lossy(bytes);
     let lines: Vec<String> = lossy.split('\n').map(text).collect();
     lines.join("\n")

@@ -1,8 +1,11 @@
 //! What people do with the ledger: look, search, and decide about events that a machine has finished with.
 //!
 //! ```text
-//! done ── replay ──▶ queued (next generation)      dead ── redrive ──▶ queued      dead ── discard ──▶ discarded
+//! done, twin ── replay ──▶ queued (next generation)      dead ── redrive ──▶ queued      dead ── discard ──▶ discarded
 //! ```
+//!
+//! A twin is replayed by whoever finds that it was an honest event after all; of many, twins are meant only if the
+//! filter says so.
 //!
 //! Each change is a compare-and-set on the state it starts from, and its audit row commits with it: of two
 //! people who press the same button one changes something, and the log says who.
@@ -157,7 +160,7 @@ pub struct AuditRecord {
 /// A change that a person may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Run a finished event again, under a new id for its target.
+    /// Run a finished event again, or a twin that nobody ran, under a new id for its target.
     Replay,
     /// Run a dead letter again, with all its tries.
     Redrive,
@@ -183,12 +186,18 @@ impl Change {
         }
     }
 
-    /// The state that an event must be in.
-    pub fn from(self) -> State {
+    /// The states that an event may be in. A change to many means the first, unless it names others of these.
+    pub fn starts_from(self) -> &'static [State] {
         match self {
-            Self::Replay => State::Done,
-            Self::Redrive | Self::Discard => State::Dead,
+            Self::Replay => &[State::Done, State::Twin],
+            Self::Redrive | Self::Discard => &[State::Dead],
         }
+    }
+
+    /// Those states in words.
+    pub fn starts_from_in_words(self) -> String {
+        let names: Vec<_> = self.starts_from().iter().map(|state| state.as_str()).collect();
+        names.join(" or ")
     }
 }
 
@@ -217,7 +226,8 @@ pub enum Changed {
 pub struct Bulk {
     /// What to do.
     pub change: Change,
-    /// With which events, among those in the state that the change starts from. Its `states` are not looked at.
+    /// With which events. Its `states` choose among those that the change starts from; if it names none, the first
+    /// of these is meant.
     pub filter: Filter,
     /// Only events after this place.
     pub after: Option<Cursor>,
@@ -241,6 +251,19 @@ impl Bulk {
     /// Events a second that become due unless somebody says otherwise. A target that was just mended should not
     /// fall over what piled up meanwhile.
     pub const RATE: u32 = 50;
+
+    /// The states of the events that are meant; none, if the change starts from none of those that were named.
+    pub(crate) fn states(&self) -> Vec<State> {
+        let possible = self.change.starts_from();
+        match self.filter.states.is_empty() {
+            true => possible[..1].to_vec(),
+            false => possible
+                .iter()
+                .copied()
+                .filter(|state| self.filter.states.contains(state))
+                .collect(),
+        }
+    }
 
     /// Events of one step, at most.
     pub fn most(dry_run: bool) -> u32 {

@@ -313,7 +313,7 @@ pub fn rescue(row: &mut Row, tries_max: u32, provider_retries: bool, now: i64) -
 
 /// What a person does to an event at rest. Says whether it could be done.
 pub fn change(row: &mut Row, change: Change, now: i64) -> bool {
-    if row.state != change.from() {
+    if !change.starts_from().contains(&row.state) {
         return false;
     }
     if change == Change::Discard {

@@ -80,7 +80,7 @@ pub(super) struct ChangeView {
 pub(super) struct BulkRequest {
     /// Which events, by at least one of its fields. Either this or `all`.
     filter: Option<BulkFilter>,
-    /// True: every event that the change can start from. Either this or `filter`.
+    /// True: every event that is done, for a replay, or dead. Either this or `filter`.
     all: Option<bool>,
     /// Who asks, 1 to 100 characters; written down as `api:` and this.
     #[schema(min_length = 1, max_length = 100)]
@@ -163,7 +163,11 @@ async fn apply(
             generation,
         })),
         Changed::NotFound => Err(unknown_event()),
-        Changed::WrongState(state) => Err(Problem::wrong_state(state, change.from(), past(change))),
+        Changed::WrongState(state) => Err(Problem::wrong_state(
+            state,
+            &change.starts_from_in_words(),
+            past(change),
+        )),
         Changed::Pruned => Err(pruned()),
         Changed::OtherGeneration(generation) => Err(Problem::new(
             Kind::OtherGeneration,
@@ -188,7 +192,7 @@ pub(super) async fn many(
     let dry_run = request.dry_run.unwrap_or_default();
     let bulk = Bulk {
         change,
-        filter: chosen(request.filter, request.all)?,
+        filter: chosen(change, request.filter, request.all)?,
         after: place.map(|place| place.after),
         limit: step(request.limit, dry_run)?,
         dry_run,
@@ -235,10 +239,15 @@ fn reason(who: &str, why: &str) -> Result<Reason, Problem> {
     Reason::read("api", who, why).map_err(|bad| Problem::value(bad.field, bad.to_string()))
 }
 
-fn chosen(filter: Option<BulkFilter>, all: Option<bool>) -> Result<hookgate_ledger::Filter, Problem> {
+fn chosen(
+    change: Change,
+    filter: Option<BulkFilter>,
+    all: Option<bool>,
+) -> Result<hookgate_ledger::Filter, Problem> {
     match (filter, all) {
         (Some(filter), None | Some(false)) if filter != BulkFilter::default() => {
-            filter.read("filter.", Vec::new())
+            let states = filter.states(change.starts_from())?;
+            filter.read("filter.", states)
         }
         (None, Some(true)) => BulkFilter::default().read("", Vec::new()),
         _ => Err(Problem::value(

@@ -1,4 +1,4 @@
-//! `/v1/events`: search, one event, its body, and replay of what is done.
+//! `/v1/events`: search, one event, its body, and replay of what is done or was kept as a twin.
 
 use actix_web::http::header::{CONTENT_DISPOSITION, X_CONTENT_TYPE_OPTIONS};
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
@@ -85,7 +85,7 @@ pub(super) async fn download_body(path: EventPath, admin: web::Data<Admin>) -> R
     }
 }
 
-/// Runs a finished event again, under a new id for its target.
+/// Runs a finished event again, or one that was kept as a twin, under a new id for its target.
 #[utoipa::path(
     tag = "events",
     params(EventName),
@@ -104,7 +104,7 @@ pub(super) async fn replay_event(
     change::replay(&admin, path.0, input::body::<ReplayRequest>(payload).await?).await
 }
 
-/// Runs many finished events again, one step at a time.
+/// Runs many finished events again, one step at a time; twins only if the filter's `state` names them.
 #[utoipa::path(
     tag = "events",
     request_body = BulkRequest,

@@ -80,6 +80,8 @@ pub(super) struct BulkFilter {
     r#type: Option<String>,
     /// About exactly this object.
     object: Option<String>,
+    /// In one of these states: for a replay `done`, which is meant if nothing is said, or `twin`; for the others `dead`.
+    state: Option<Vec<String>>,
     /// Received at this time or later: RFC 3339, or an age such as `2h`.
     since: Option<String>,
     /// Received before this time: RFC 3339, or an age such as `2h`.
@@ -107,6 +109,7 @@ impl EventsQuery {
             source: self.source,
             r#type: self.r#type,
             object: self.object,
+            state: None,
             since: self.since,
             until: self.until,
             error: self.error,
@@ -138,7 +141,26 @@ impl DeadLettersQuery {
 }
 
 impl BulkFilter {
-    /// The filter that is meant. `at` stands before the names of fields in problems.
+    /// The states that are named, each one of those that the change starts from; none, if nothing is said of them.
+    pub(super) fn states(&self, possible: &[State]) -> Result<Vec<State>, Problem> {
+        let Some(names) = &self.state else {
+            return Ok(Vec::new());
+        };
+        let named = names
+            .iter()
+            .map(|name| State::parse(name).filter(|state| possible.contains(state)));
+        let states: Option<Vec<State>> = named.collect();
+        // An empty list would mean what nothing said means, and that is not what it says.
+        states.filter(|states| !states.is_empty()).ok_or_else(|| {
+            let all: Vec<_> = possible.iter().map(|state| state.as_str()).collect();
+            Problem::value(
+                "filter.state",
+                format!("a list of one or more of {}", all.join(", ")),
+            )
+        })
+    }
+
+    /// The filter that is meant, with its events in these states. `at` stands before the names of fields in problems.
     pub(super) fn read(self, at: &str, states: Vec<State>) -> Result<Filter, Problem> {
         let (since, until, now) = (&self.since, &self.until, clock::unix_micros());
         let filter = Filter {

@@ -214,10 +214,10 @@ impl Problem {
         problem
     }
 
-    /// An event that is not in the state that a change starts from.
-    pub(super) fn wrong_state(state: State, needed: State, verb: &str) -> Self {
+    /// An event that is in no state that a change starts from.
+    pub(super) fn wrong_state(state: State, needed: &str, verb: &str) -> Self {
         let detail = format!("the event is {state}; only {needed} events can be {verb}");
-        Self::new(Kind::WrongState, detail).at("state", needed.as_str())
+        Self::new(Kind::WrongState, detail).at("state", needed)
     }
 }
 

@@ -60,9 +60,58 @@ async fn a_replay_is_a_new_generation_and_written_down() {
         );
         assert_eq!(
             again.error,
-            "hookgate: stripe:evt_1 is queued: only what is done can be replayed\n"
+            "hookgate: stripe:evt_1 is queued: only what is done or twin can be replayed\n"
         );
         assert_eq!(desk.audited().await, 1);
+    }
+}
+
+#[tokio::test]
+async fn twins_are_replayed_by_name_or_if_their_state_is_asked_for_and_never_with_the_done_ones() {
+    for desk in Desk::both().await {
+        desk.put("stripe:evt_1", Outcome::Done).await;
+        multiply(&desk, 5).await;
+        desk.run("UPDATE webhook_events SET state = 'twin', twin_of = 'evt_1' WHERE event_id > 'evt_1_2'")
+            .await;
+        let replay = ["events", "replay"];
+        for (which, count) in [
+            (&["--all"][..], "3 events would be replayed\n"),
+            (&["--source", "stripe"], "3 events would be replayed\n"),
+            (&["--state", "twin"], "3 events would be replayed\n"),
+            (
+                &["--state", "twin", "--source", "stripe"],
+                "3 events would be replayed\n",
+            ),
+            (&["--state", "done,twin"], "6 events would be replayed\n"),
+        ] {
+            let counted = change(&desk, &[&replay[..], which, &["--dry-run"]].concat()).await;
+            assert_eq!(counted.text(), count, "{which:?}: {counted:?}");
+        }
+        for which in [
+            &["--state", "dead"][..],
+            &["--state", ""],
+            &["--state", "twin", "--all"],
+            &["--state", "twin", "stripe:evt_1_3"],
+        ] {
+            let refused = change(&desk, &[&replay[..], which].concat()).await;
+            assert_eq!(refused.code, Some(2), "{which:?}: {refused:?}");
+        }
+        assert_eq!(desk.audited().await, 0);
+
+        let one = change(&desk, &["events", "replay", "stripe:evt_1_3", "--json"]).await;
+        assert_eq!(one.json()["generation"], 1, "{one:?}");
+        let all = change(&desk, &["events", "replay", "--all"]).await;
+        assert_eq!(all.text(), "3 events replayed\n");
+        assert_eq!(desk.count("state = 'twin'").await, 2);
+        let twins = change(&desk, &["events", "replay", "--state", "twin"]).await;
+        assert_eq!(twins.text(), "2 events replayed\n");
+        assert_eq!(desk.count("state = 'queued' AND generation = 1").await, 6);
+        assert_eq!(
+            desk.count("twin_of = 'evt_1'").await,
+            3,
+            "one sees what they were"
+        );
+        assert_eq!(desk.audited().await, 6);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Two events that a provider made of one change, and the honest ones that only look like it.
 
 use hookgate_harness::{Answer, Gate, Upstream};
-use hookgate_ledger::State;
+use hookgate_ledger::{Change, Changed, Reason, State};
 
 use crate::deployment::{Deployment, Stores};
 use crate::gateway::Replica;
@@ -145,6 +145,53 @@ async fn the_second_event_of_one_change_is_kept_and_not_delivered() {
             );
             assert_eq!(replica.duplicates("stripe", "content").await, 1.0);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_twin_that_a_person_replays_is_delivered_once_and_counted_as_a_replay() {
+    for stores in Stores::KEEPING {
+        let target = Upstream::start().await;
+        let (ruled, replica) = inbox(stores, BY_CONTENT, &target).await;
+        let (first, second) = twins();
+        assert!(replica.deliver(&first).await.is_ok(false), "{stores:?}");
+        assert!(replica.deliver(&second).await.is_ok(true), "{stores:?}");
+        ruled.deployment.wait_for_state(&first, State::Done).await;
+        let reason = Reason {
+            actor: "maria".to_owned(),
+            why: "it was a change of its own".to_owned(),
+        };
+        let (desk, key) = (ruled.deployment.desk(), second.key());
+        let replay = || desk.change(&key, Change::Replay, Some(0), &reason);
+        let (one, other) = tokio::join!(replay(), replay());
+        let both = [
+            one.expect("the ledger answers"),
+            other.expect("the ledger answers"),
+        ];
+        let won = both
+            .iter()
+            .filter(|changed| **changed == Changed::Done { generation: 1 });
+        assert_eq!(won.count(), 1, "{stores:?}: {both:?}");
+        target.wait_until(|calls| calls.len() == 2).await;
+        ruled.deployment.wait_for_state(&second, State::Done).await;
+        let replayed = format!("stripe@1:{}", second.event_id);
+        let runs = target.requests_for(&replayed);
+        assert_eq!(runs.len(), 1, "{stores:?}");
+        assert_eq!(runs[0].body, second.body, "{stores:?}");
+        let detail = desk.event(&key).await.expect("the ledger answers");
+        let shown = detail.expect("it is kept").summary;
+        assert_eq!(
+            shown.twin_of.as_deref(),
+            Some(first.event_id.as_str()),
+            "{stores:?}"
+        );
+        let counted = "hookgate_replays_total{source=\"stripe\"}";
+        until("it is counted", async || replica.metric(counted).await == 1.0).await;
+        assert!(
+            replica.deliver(&second).await.is_ok(true),
+            "{stores:?}: a plain duplicate"
+        );
+        assert_eq!(target.requests().len(), 2, "{stores:?}");
     }
 }
 

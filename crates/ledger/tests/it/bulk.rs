@@ -183,18 +183,25 @@ async fn a_bulk_change_means_only_what_the_filter_says(db: Database) {
         .await;
     let by_error = Filter {
         error: Some("0%".into()),
-        states: vec![State::Done],
         ..Filter::default()
     };
+    let of_another_state = Bulk {
+        filter: Filter {
+            states: vec![State::Done],
+            ..by_error.clone()
+        },
+        ..bulk(Change::Discard)
+    };
+    assert_eq!(
+        all_steps(&*desk, of_another_state).await.unwrap(),
+        0,
+        "what is done cannot be discarded"
+    );
     let only = Bulk {
         filter: by_error,
         ..bulk(Change::Discard)
     };
-    assert_eq!(
-        all_steps(&*desk, only).await.unwrap(),
-        1,
-        "its states are not looked at"
-    );
+    assert_eq!(all_steps(&*desk, only).await.unwrap(), 1);
     assert_eq!(
         db.value("SELECT event_id FROM webhook_events WHERE state = 'discarded'")
             .await,

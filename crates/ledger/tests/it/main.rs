@@ -35,6 +35,7 @@ mod sweep;
 mod table;
 mod targets;
 mod twin_forwards;
+mod twin_replays;
 mod twins;
 mod unanswered;
 

@@ -4,7 +4,7 @@
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use hookgate_ledger::{Bulk, Change, LedgerError, Operations};
+use hookgate_ledger::{Bulk, Change, LedgerError, Operations, State};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -19,12 +19,17 @@ struct Told {
     events: u64,
 }
 
-/// Changes all events that are meant.
-pub(super) fn run(args: &ChangeArgs, change: Change, rate: Option<u32>) -> Result<(), Failure> {
+/// Changes all events that are meant: in these states, or if none is named in the one that the change means.
+pub(super) fn run(
+    args: &ChangeArgs,
+    change: Change,
+    states: &[State],
+    rate: Option<u32>,
+) -> Result<(), Failure> {
     let spacing = rate.map_or(Duration::ZERO, |rate| Duration::from_secs(1) / rate);
     let bulk = Bulk {
         change,
-        filter: args.filter.filter(Vec::new()),
+        filter: args.filter.filter(states.to_vec()),
         after: None,
         limit: Bulk::most(args.dry_run),
         dry_run: args.dry_run,

@@ -1,7 +1,7 @@
 //! Changing one event or many: the flags, and the one event.
 
 use clap::Args;
-use hookgate_ledger::{Change, Changed, EventSummary, Reason};
+use hookgate_ledger::{Change, Changed, EventSummary, Reason, State};
 use hookgate_webhook::EventKey;
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub(super) struct ChangeArgs {
     event: Option<EventKey>,
     #[command(flatten)]
     pub(super) filter: FilterArgs,
-    /// All that are in the right state
+    /// All that are dead, or for a replay done
     #[arg(long, conflicts_with = "event", conflicts_with_all = filter::FILTERS)]
     all: bool,
     #[command(flatten)]
@@ -61,11 +61,11 @@ impl Signed {
 }
 
 impl ChangeArgs {
-    /// Changes the one or the many; the many become due at this rate.
-    pub(super) fn run(&self, change: Change, rate: Option<u32>) -> Result<(), Failure> {
+    /// Changes the one, or the many in these states; the many become due at this rate.
+    pub(super) fn run(&self, change: Change, states: &[State], rate: Option<u32>) -> Result<(), Failure> {
         match &self.event {
             Some(key) => self.change_one(key, change),
-            None => bulk::run(self, change, rate),
+            None => bulk::run(self, change, states, rate),
         }
     }
 
@@ -93,7 +93,7 @@ impl ChangeArgs {
 
 /// What a change would find now.
 fn would_be(change: Change, event: &EventSummary) -> Changed {
-    if event.state != change.from() {
+    if !change.starts_from().contains(&event.state) {
         Changed::WrongState(event.state)
     } else if event.pruned_at.is_some() && change != Change::Discard {
         Changed::Pruned
@@ -163,7 +163,8 @@ impl Told {
             Changed::Done { .. } => return Ok(()),
             Changed::NotFound => return Err(missing(key)),
             Changed::WrongState(state) => {
-                format!("{name} is {state}: only what is {} can be {past}", change.from())
+                let needed = change.starts_from_in_words();
+                format!("{name} is {state}: only what is {needed} can be {past}")
             }
             Changed::Pruned => format!("{name} was pruned: without its body it cannot be {past}"),
             Changed::OtherGeneration(generation) => {

@@ -50,7 +50,7 @@ impl DeadLetters {
             Self::List(list) => look::list(&list.desk, &list.filter.filter(vec![State::Dead]), &list.page),
             Self::Show(one) => one.show(),
             Self::Redrive(paced) => paced.run(Change::Redrive),
-            Self::Discard(discard) => discard.change.run(Change::Discard, None),
+            Self::Discard(discard) => discard.change.run(Change::Discard, &[], None),
         }
     }
 }

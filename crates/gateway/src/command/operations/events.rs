@@ -18,8 +18,8 @@ pub enum Events {
     Show(One),
     /// Print the body of one event, byte for byte
     Body(One),
-    /// Deliver finished events again, under new ids for their targets
-    Replay(Paced),
+    /// Deliver finished events again, or twins after all, under new ids for their targets
+    Replay(Replay),
 }
 
 /// Flags of a list.
@@ -46,6 +46,23 @@ pub struct One {
     desk: Desk,
 }
 
+/// Events that run again, or for the first time if they were kept as twins.
+#[derive(Debug, Args)]
+pub struct Replay {
+    #[command(flatten)]
+    paced: Paced,
+    /// In this state, of done and twin; may be given several times. Of many, done ones are meant unless it is given
+    #[arg(
+        long = "state",
+        value_name = "STATE",
+        value_parser = filter::replayable,
+        value_delimiter = ',',
+        group = "which",
+        conflicts_with_all = ["event", "all"]
+    )]
+    states: Vec<State>,
+}
+
 /// Events that run again, at a rate.
 #[derive(Debug, Args)]
 pub struct Paced {
@@ -58,7 +75,11 @@ pub struct Paced {
 
 impl Paced {
     pub(super) fn run(&self, change: Change) -> Result<(), Failure> {
-        self.change.run(change, Some(self.rate))
+        self.run_in(change, &[])
+    }
+
+    fn run_in(&self, change: Change, states: &[State]) -> Result<(), Failure> {
+        self.change.run(change, states, Some(self.rate))
     }
 }
 
@@ -78,7 +99,7 @@ impl Events {
             Self::List(list) => look::list(&list.desk, &list.filter.filter(list.states.clone()), &list.page),
             Self::Show(one) => one.show(),
             Self::Body(one) => look::body(&one.desk, &one.event),
-            Self::Replay(paced) => paced.run(Change::Replay),
+            Self::Replay(replay) => replay.paced.run_in(Change::Replay, &replay.states),
         }
     }
 }

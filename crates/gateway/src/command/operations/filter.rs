@@ -1,7 +1,7 @@
 //! Flags that say which events are meant, and how each is read. A wrong one is answered with the accepted form.
 
 use clap::Args;
-use hookgate_ledger::{Cursor, Filter, Reason, State, UnixMicros};
+use hookgate_ledger::{Change, Cursor, Filter, Reason, State, UnixMicros};
 use hookgate_webhook::{EventKey, SourceName};
 
 use crate::clock;
@@ -65,6 +65,13 @@ pub(super) fn state(text: &str) -> Result<State, String> {
         let names: Vec<_> = State::ALL.iter().map(|state| state.as_str()).collect();
         format!("expected one of {}", names.join(", "))
     })
+}
+
+/// A state that a replay starts from.
+pub(super) fn replayable(text: &str) -> Result<State, String> {
+    State::parse(text)
+        .filter(|state| Change::Replay.starts_from().contains(state))
+        .ok_or_else(|| format!("expected {}", Change::Replay.starts_from_in_words()))
 }
 
 /// The name of an event.

@@ -9,6 +9,7 @@ mod pull;
 mod scene;
 mod search;
 mod secrets;
+mod twin_replays;
 
 use reqwest::Method;
 use serde_json::Value;

@@ -28,6 +28,7 @@ impl<'a> Order<'a> {
     pub(super) fn one(key: &EventKey, change: Change, generation: Option<u32>, reason: &'a Reason) -> Self {
         let filter = Filter {
             source: Some(key.source.clone()),
+            states: change.starts_from().to_vec(),
             ..Filter::default()
         };
         let mut order = Self::of(change, filter, reason);
@@ -37,7 +38,12 @@ impl<'a> Order<'a> {
 
     /// To the next events of a bulk change.
     pub(crate) fn many(bulk: &Bulk, limit: u32, reason: &'a Reason) -> Self {
-        let mut order = Self::of(bulk.change, bulk.filter.clone(), reason);
+        let filter = Filter {
+            states: bulk.states(),
+            ..bulk.filter.clone()
+        };
+        let mut order = Self::of(bulk.change, filter, reason);
+        order.selection.in_no_state = order.selection.filter.states.is_empty();
         order.selection.after.clone_from(&bulk.after);
         order.selection.limit = limit;
         order.dry_run = bulk.dry_run;
@@ -46,8 +52,7 @@ impl<'a> Order<'a> {
         order
     }
 
-    fn of(change: Change, mut filter: Filter, reason: &'a Reason) -> Self {
-        filter.states = vec![change.from()];
+    fn of(change: Change, filter: Filter, reason: &'a Reason) -> Self {
         Self {
             change,
             selection: Selection {
@@ -101,7 +106,7 @@ impl Standing {
         let present = crate::columns::count(self.generation)?;
         Ok(if generation.is_some_and(|seen| seen != present) {
             Some(Changed::OtherGeneration(present))
-        } else if state != change.from() {
+        } else if !change.starts_from().contains(&state) {
             Some(Changed::WrongState(state))
         } else if self.pruned && change.needs_body() {
             Some(Changed::Pruned)

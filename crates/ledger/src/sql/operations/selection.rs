@@ -47,6 +47,8 @@ pub(crate) struct Selection {
     pub(crate) limit: u32,
     /// Just this event, with this generation.
     pub(crate) one: Option<(EventId, Option<u32>)>,
+    /// Nothing: states were asked for, and none of them can be.
+    pub(crate) in_no_state: bool,
     /// Only events whose body is still there.
     pub(crate) with_body: bool,
     /// How long the statement may take, where the server does not watch that itself.
@@ -72,12 +74,14 @@ impl Selection {
             after: None,
             limit: 1,
             one: None,
+            in_no_state: false,
             with_body: false,
             within: Duration::MAX,
         }
     }
 
-    /// No text in a database contains a zero byte, and some refuse to be asked for one.
+    /// No event is in none of the states; and no text in a database contains a zero byte, and some refuse to be
+    /// asked for one.
     pub(crate) fn is_impossible(&self) -> bool {
         let Filter {
             event_type,
@@ -86,7 +90,7 @@ impl Selection {
             ..
         } = &self.filter;
         let texts = [event_type, object_id, error];
-        texts.into_iter().flatten().any(|text| text.contains('\0'))
+        self.in_no_state || texts.into_iter().flatten().any(|text| text.contains('\0'))
     }
 
     /// What an event must meet.
@@ -96,7 +100,7 @@ impl Selection {
             Direction::NewestFirst => phrases.older,
             Direction::OldestFirst => phrases.younger,
         };
-        let states = states(&filter.states);
+        let states = self.in_state();
         let all = [
             (filter.source.is_some(), "source = $1"),
             (filter.event_type.is_some(), "event_type = $2"),
@@ -118,6 +122,11 @@ impl Selection {
             true => "true".into(),
             false => asked.join(" AND "),
         }
+    }
+
+    /// That the state of an event is one of those asked for; empty if any will do.
+    pub(crate) fn in_state(&self) -> String {
+        states(&self.filter.states)
     }
 
     /// The order and the limit. What is selected as `received_at` is a number; the index is sorted by the column.

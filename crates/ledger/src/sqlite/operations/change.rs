@@ -14,23 +14,20 @@ const REPLAY: &str = "
     UPDATE webhook_events
     SET state = 'queued', path = 'inbox', generation = generation + 1, attempts = 0, tries = 0,
         deadline_at = NULL, processed_at = NULL, last_error = NULL,
-        next_attempt_at = $3 + $4
-    WHERE source = $1 AND event_id = $2 AND state = $5 AND generation = $6 AND (pruned_at IS NULL OR NOT $7)
-    RETURNING generation";
+        next_attempt_at = $3 + $4";
 
 /// Attempts go on rising, since targets compare them; the reason of the death stays until there is another.
 const REDRIVE: &str = "
     UPDATE webhook_events
     SET state = 'queued', path = 'inbox', tries = 0, deadline_at = NULL, processed_at = NULL,
-        next_attempt_at = $3 + $4
-    WHERE source = $1 AND event_id = $2 AND state = $5 AND generation = $6 AND (pruned_at IS NULL OR NOT $7)
-    RETURNING generation";
+        next_attempt_at = $3 + $4";
 
 const DISCARD: &str = "
     UPDATE webhook_events
-    SET state = 'discarded', processed_at = $3
-    WHERE source = $1 AND event_id = $2 AND state = $5 AND generation = $6 AND (pruned_at IS NULL OR NOT $7)
-    RETURNING generation";
+    SET state = 'discarded', processed_at = $3";
+
+/// The event, if it still is as it was chosen; the state follows.
+const AS_CHOSEN: &str = "source = $1 AND event_id = $2 AND generation = $5 AND (pruned_at IS NULL OR NOT $6)";
 
 const AUDIT: &str = "
     INSERT INTO audit_log (actor, action, source, event_id, generation, detail, request, at)
@@ -94,17 +91,18 @@ async fn write(
     event: &Touched,
     [now, due_in]: [i64; 2],
 ) -> sqlx::Result<Option<i64>> {
-    let sql = match order.change {
+    let update = match order.change {
         Change::Replay => REPLAY,
         Change::Redrive => REDRIVE,
         Change::Discard => DISCARD,
     };
-    sqlx::query_scalar(sql)
+    let in_state = order.selection.in_state();
+    let sql = format!("{update} WHERE {AS_CHOSEN} AND {in_state} RETURNING generation");
+    sqlx::query_scalar(AssertSqlSafe(sql))
         .bind(&event.source)
         .bind(&event.event_id)
         .bind(now)
         .bind(due_in)
-        .bind(order.change.from().as_str())
         .bind(event.generation)
         .bind(order.change.needs_body())
         .fetch_optional(conn)

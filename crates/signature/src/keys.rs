@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::scheme::{Match, detached};
 use crate::secret::Secret;
-use crate::{Delivery, Encoding, Headers, KeyForm, Refusal, Scheme, Seal, Unsigned};
+use crate::{Challenge, Delivery, Encoding, Headers, KeyForm, Refusal, Scheme, Seal, Unsigned};
 
 /// How far a signed timestamp may lie from the receiver's clock. Exactly equal is accepted. Schemes that
 /// sign no timestamp have none to check.
@@ -75,6 +75,7 @@ pub struct Verified<'a> {
     delivery: Delivery<'a>,
     slot: usize,
     signed_at: Option<i64>,
+    proof: Option<String>,
 }
 
 impl Keys {
@@ -176,7 +177,26 @@ impl Keys {
             delivery,
             slot: matched.slot,
             signed_at: matched.signed_at,
+            proof: None,
         })
+    }
+
+    /// The same delivery, which these keys verified, with the signature of the challenge that it holds, by the key that
+    /// verified it and written as the scheme writes signatures. Without one, if the scheme could sign the challenge as
+    /// a delivery.
+    #[must_use]
+    pub fn answer<'a>(&self, verified: Verified<'a>, challenge: &Challenge) -> Verified<'a> {
+        let proof = match &self.scheme {
+            Scheme::SignedText(scheme) if scheme.never_signs_a_challenge() => {
+                let signature = self
+                    .secrets
+                    .get(verified.slot)
+                    .and_then(|secret| secret.sign(&[challenge.as_str().as_bytes()]));
+                signature.map(|signature| scheme.encoding.write(&signature))
+            }
+            _ => None,
+        };
+        Verified { proof, ..verified }
     }
 
     /// The tolerance, for a time that stands in the signed body and can be read only afterwards.
@@ -248,6 +268,12 @@ impl<'a> Verified<'a> {
     /// When it was signed, unix seconds, where the scheme signs a time outside the body.
     pub fn signed_at(&self) -> Option<i64> {
         self.signed_at
+    }
+
+    /// The signature of the challenge that it held, if [`Keys::answer`] made one: proves to the sender that we hold its
+    /// secret.
+    pub fn proof(&self) -> Option<&str> {
+        self.proof.as_deref()
     }
 
     /// Which secret matched, from 0: tells when an old secret is still in use.

@@ -8,6 +8,7 @@
 //! The clock is passed in. Which scheme belongs to which provider stands in `hookgate-webhook`.
 
 mod algorithm;
+mod challenge;
 mod delivery;
 mod key;
 mod keys;
@@ -16,6 +17,7 @@ mod scheme;
 mod secret;
 
 pub use algorithm::{Algorithm, Encoding, KeyForm};
+pub use challenge::Challenge;
 pub use delivery::{Delivery, Headers, Repeated, Unsigned};
 pub use keys::{BadSecret, Keys, Tolerance, Verified};
 pub use refusal::Refusal;

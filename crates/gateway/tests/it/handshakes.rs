@@ -17,7 +17,7 @@ fn signed(provider: Provider, body: &str) -> Signed {
 /// What a provider says, and what it wants to hear: status, content type and body.
 struct Exchange(Provider, &'static str, u16, &'static str, &'static str);
 
-const EXCHANGES: [Exchange; 3] = [
+const EXCHANGES: [Exchange; 4] = [
     Exchange(
         Provider::Slack,
         r#"{"type":"url_verification","token":"t","challenge":"3eZbrw1aB"}"#,
@@ -39,11 +39,22 @@ const EXCHANGES: [Exchange; 3] = [
         "application/json",
         "",
     ),
+    // The published secret signs the token, and nothing else.
+    Exchange(
+        Provider::Zoom,
+        r#"{"payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"},"event_ts":1790000010000,"event":"endpoint.url_validation"}"#,
+        200,
+        "application/json",
+        r#"{"encryptedToken":"6d76b85556b0fdf9607d63da1980b1e209804b3417d739157f9f4d74fe4a8e50","plainToken":"qgg8vlvZRS6UYooatFL8Aw"}"#,
+    ),
 ];
+
+/// Those of these exchanges.
+const PROVIDERS: [Provider; 3] = [Provider::Slack, Provider::Discord, Provider::Zoom];
 
 #[tokio::test]
 async fn a_handshake_is_answered_and_leaves_nothing_behind() {
-    let (replica, directory) = every_provider::serve(&[Provider::Slack, Provider::Discord], &[]).await;
+    let (replica, directory) = every_provider::serve(&PROVIDERS, &[]).await;
     for Exchange(provider, said, status, content_type, wanted) in EXCHANGES {
         let name = provider.name();
         let series = format!("hookgate_handshakes_total{{source=\"{name}\"}}");
@@ -77,7 +88,7 @@ async fn a_handshake_is_answered_and_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn an_unsigned_handshake_hears_nothing_of_it() {
-    let (replica, _directory) = every_provider::serve(&[Provider::Slack, Provider::Discord], &[]).await;
+    let (replica, _directory) = every_provider::serve(&PROVIDERS, &[]).await;
     for Exchange(provider, said, ..) in EXCHANGES {
         let name = provider.name();
         let refusal = provider.knowledge().refusal_status;
@@ -100,6 +111,29 @@ async fn an_unsigned_handshake_hears_nothing_of_it() {
 }
 
 #[tokio::test]
+async fn no_text_is_signed_that_a_delivery_could_be_made_of() {
+    let (replica, _directory) = every_provider::serve(&[Provider::Zoom], &[]).await;
+    let longer = "x".repeat(65);
+    for token in ["", "a:b", "v0:1790000010:{}", "a b", &longer] {
+        let said = format!(r#"{{"payload":{{"plainToken":"{token}"}},"event":"endpoint.url_validation"}}"#);
+        let answer = replica.deliver(&signed(Provider::Zoom, &said)).await;
+        assert_eq!(
+            (answer.status, answer.error()),
+            (400, "malformed_body"),
+            "{token}"
+        );
+        assert_eq!(answer.json["encryptedToken"], serde_json::Value::Null, "{token}");
+    }
+    let longest = "x".repeat(64);
+    let said = format!(r#"{{"payload":{{"plainToken":"{longest}"}},"event":"endpoint.url_validation"}}"#);
+    let answer = replica.deliver(&signed(Provider::Zoom, &said)).await;
+    assert_eq!(
+        (answer.status, &answer.json["plainToken"]),
+        (200, &longest.into())
+    );
+}
+
+#[tokio::test]
 async fn a_handshake_has_one_line_in_the_log_and_none_of_its_words() {
     let (replica, _directory) = every_provider::serve(&[Provider::Slack], &[]).await;
     let mut handshake = signed(
@@ -119,7 +153,7 @@ async fn a_handshake_has_one_line_in_the_log_and_none_of_its_words() {
 
 #[tokio::test]
 async fn every_other_delivery_of_those_providers_is_an_event() {
-    for provider in [Provider::Slack, Provider::Discord] {
+    for provider in PROVIDERS {
         let types = provider.sample_types();
         let events = types.filter(|event_type| !delivery(provider, event_type).is_handshake(provider));
         assert!(events.count() > 0, "{}", provider.name());

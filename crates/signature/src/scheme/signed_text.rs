@@ -6,7 +6,7 @@
 
 use crate::scheme::{Match, unix_seconds};
 use crate::secret::{Secret, first_match};
-use crate::{Algorithm, Delivery, Encoding, KeyForm, Refusal, Unsigned};
+use crate::{Algorithm, Challenge, Delivery, Encoding, KeyForm, Refusal, Unsigned};
 
 /// One signature over joined parts of the request.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +139,14 @@ impl SignedText {
             Part::Timestamp => timestamp,
             _ => None,
         })
+    }
+
+    /// Whether every text that is signed holds a character that no challenge has.
+    pub(crate) fn never_signs_a_challenge(&self) -> bool {
+        let foreign = |text: &str| text.bytes().any(|byte| !Challenge::may_hold(byte));
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Text(text) if foreign(text)))
     }
 
     fn signed_at(&self, delivery: &Delivery<'_>) -> Result<Option<i64>, Refusal> {

@@ -4,6 +4,7 @@
 
 mod algorithms;
 mod body_digest;
+mod challenge;
 mod detached;
 mod labels;
 mod properties;

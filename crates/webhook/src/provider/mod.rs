@@ -27,11 +27,14 @@ mod standard_webhooks;
 mod stripe;
 mod svix;
 mod twilio;
+mod zoom;
 
 pub use custom::{Custom, Description, Kind, Place};
 
 use bytes::Bytes;
-use hookgate_signature::{BadSecret, Delivery, Headers, Keys, Refusal, Seal, Tolerance, Unsigned, Verified};
+use hookgate_signature::{
+    BadSecret, Challenge, Delivery, Headers, Keys, Refusal, Seal, Tolerance, Unsigned, Verified,
+};
 use secrecy::SecretString;
 
 use crate::sample::{Sample, Template, UnknownType};
@@ -90,6 +93,8 @@ pub enum Provider {
     Razorpay,
     /// Coinbase Commerce.
     CoinbaseCommerce,
+    /// Zoom.
+    Zoom,
     /// A sender that a configuration describes.
     Custom(Custom),
 }
@@ -142,7 +147,7 @@ pub struct UnknownProvider;
 
 impl Provider {
     /// Every provider that is built in, in the order of the documentation.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Stripe,
         Self::LemonSqueezy,
         Self::MercadoPago,
@@ -168,6 +173,7 @@ impl Provider {
         Self::Sendgrid,
         Self::Line,
         Self::CoinbaseCommerce,
+        Self::Zoom,
     ];
 
     fn definition(self) -> &'static Definition {
@@ -198,6 +204,7 @@ impl Provider {
             Self::Hubspot => &hubspot::DEFINITION,
             Self::Sendgrid => &sendgrid::DEFINITION,
             Self::Line => &line::DEFINITION,
+            Self::Zoom => &zoom::DEFINITION,
         }
     }
 
@@ -232,7 +239,7 @@ impl Provider {
         secrets.iter().copied().map(SecretString::from).collect()
     }
 
-    /// Verifies a delivery at `now`, unix seconds.
+    /// Verifies a delivery at `now`, unix seconds, and signs what a handshake wants signed, if it may be.
     ///
     /// # Errors
     /// A [`Refusal`] that names the first thing wrong.
@@ -249,7 +256,19 @@ impl Provider {
             (None, _) | (Some(_), Tolerance::Off | Tolerance::OnRequest) => {}
             (Some(signed_at), tolerance) => tolerance.check(signed_at(&verified)?, now)?,
         }
-        Ok(verified)
+        Ok(match self.challenge(&verified) {
+            Some(challenge) => keys.answer(verified, &challenge),
+            None => verified,
+        })
+    }
+
+    /// What a verified handshake wants signed. Readers have no keys, so the answer travels with the proof that the
+    /// delivery was verified.
+    fn challenge(self, verified: &Verified<'_>) -> Option<Challenge> {
+        match self {
+            Self::Zoom => zoom::challenge(verified),
+            _ => None,
+        }
     }
 
     /// The domain that the certificate has to be for whose key signs, where deliveries name one.

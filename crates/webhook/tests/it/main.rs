@@ -32,6 +32,7 @@ mod stripe;
 mod svix;
 mod twilio;
 mod vectors;
+mod zoom;
 
 use bytes::Bytes;
 use hookgate_signature::{Delivery, Headers, Keys};

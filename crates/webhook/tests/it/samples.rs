@@ -153,6 +153,10 @@ fn samples_carry_the_providers_own_fields() {
         twilio.object_id.unwrap().as_str(),
         "SM0000000000000000000000000000002a"
     );
+    let zoom = read(Provider::Zoom);
+    assert!(zoom.id_is_digest);
+    assert_eq!(zoom.provider_time.unwrap().unix_ms, NOW_MS);
+    assert_eq!(zoom.account.unwrap().as_str(), "AAAAAABBBB");
     let standard = read(Provider::StandardWebhooks);
     assert_eq!(&*standard.provider_time.unwrap().text, "2026-09-21T14:13:30.123Z");
 }

@@ -6,9 +6,10 @@ use hookgate_webhook::Batch;
 /// Tells a target, or a consumer that pulls, where in which delivery an event stood.
 pub const HEADER: &str = "Hookgate-Batch";
 
-/// Events that one delivery may carry: several times what any provider sends at once. Whoever sends more is told
-/// that it is too much, before anything is stored.
-pub const EVENTS_MAX: usize = 1_000;
+/// Events that one delivery may carry. HubSpot sends up to a hundred, Adyen usually one; SendGrid bounds its deliveries by
+/// size, at 768 kB, which small events fill with two or three thousand (its figure is unconfirmed). Whoever sends more is
+/// told that it is too much, before anything is stored.
+pub const EVENTS_MAX: usize = 5_000;
 
 /// Events of one delivery that are seen through at the same time: as many as one commit of the ledger takes. A
 /// large delivery leaves room for others.

@@ -5,8 +5,10 @@
 //! anybody elsewhere, within a bound of bytes and time; it has to lead to an authority that everybody trusts, to be
 //! valid at that moment, and to be for a name of the provider's domain. It is kept for a day.
 //!
-//! Strangers can name addresses that do not exist, so one fetch runs at a time, what failed is not asked again for a
-//! while, and so many addresses are remembered and no more. Whoever cannot be judged meanwhile is asked to come again.
+//! Strangers can name addresses that do not exist. So one fetch runs at a time and so many in a minute, what failed is not
+//! asked again for a while, and so many addresses are remembered and no more; a key that is known goes on being used
+//! while its certificate cannot be fetched again. Whoever cannot be judged meanwhile is asked to come again. An endpoint
+//! whose configuration has the provider's public key fetches nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +26,13 @@ const KEPT: Duration = Duration::from_hours(24);
 /// How long an address that failed is not asked again.
 const FAILURE_KEPT: Duration = Duration::from_secs(30);
 
+/// How long a key goes on being used while its certificate cannot be fetched again.
+const KEPT_WITHOUT_NEWS: Duration = Duration::from_hours(7 * 24);
+
+/// Addresses that are asked within a minute. A provider has a handful; what strangers invent must neither make us knock
+/// at its door without end nor keep us from what is known.
+const FETCHES_A_MINUTE_MAX: u32 = 20;
+
 /// A provider has a handful; more are strangers' inventions.
 const ADDRESSES_MAX: usize = 64;
 
@@ -40,8 +49,32 @@ pub struct Certificates {
     anchors: Vec<TrustAnchor<'static>>,
     known: Mutex<HashMap<String, Known>>,
     /// One fetch at a time. Whose key is known does not wait for it.
-    turn: tokio::sync::Mutex<()>,
+    turn: tokio::sync::Mutex<Minute>,
     outcomes: IntCounterVec,
+}
+
+/// How often was fetched since when.
+#[derive(Default)]
+struct Minute {
+    since: Option<Instant>,
+    fetches: u32,
+}
+
+impl Minute {
+    /// Whether one more fetch fits; counts it if it does.
+    fn has_room(&mut self, now: Instant) -> bool {
+        if self
+            .since
+            .is_none_or(|since| now.duration_since(since) >= Duration::from_secs(60))
+        {
+            *self = Self {
+                since: Some(now),
+                fetches: 0,
+            };
+        }
+        self.fetches += 1;
+        self.fetches <= FETCHES_A_MINUTE_MAX
+    }
 }
 
 #[derive(Clone)]
@@ -109,20 +142,34 @@ impl Certificates {
         if let Some(key) = self.known(url) {
             return key;
         }
-        let Ok(_turn) = timeout(FETCH_MAX, self.turn.lock()).await else {
-            return Err(NoKey::Unavailable);
+        let Ok(mut minute) = timeout(FETCH_MAX, self.turn.lock()).await else {
+            return self.old(url).ok_or(NoKey::Unavailable);
         };
         // Whoever had the turn before may have fetched it.
         if let Some(key) = self.known(url) {
             return key;
+        }
+        if !minute.has_room(Instant::now()) {
+            return self.old(url).ok_or(NoKey::Unavailable);
         }
         let key = self.look(url, domain, now).await;
         self.outcomes.with_label_values(&[outcome(&key)]).inc();
         if let Err(why) = key {
             tracing::warn!("a delivery names its key by a certificate: {why}");
         }
-        self.remember(url, &key);
-        key
+        match (key, self.old(url)) {
+            (Err(NoKey::Unavailable), Some(old)) => Ok(old),
+            (key, _) => {
+                self.remember(url, &key);
+                key
+            }
+        }
+    }
+
+    /// A key that was good, and of which nothing new is known.
+    fn old(&self, url: &str) -> Option<Arc<[u8]>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(url)?.key.clone().ok()
     }
 
     fn known(&self, url: &str) -> Option<Result<Arc<[u8]>, NoKey>> {
@@ -134,7 +181,10 @@ impl Certificates {
     fn remember(&self, url: &str, key: &Result<Arc<[u8]>, NoKey>) {
         let (now, key) = (Instant::now(), key.clone());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, known| known.until > now);
+        known.retain(|_, known| match known.key {
+            Ok(_) => known.until + KEPT_WITHOUT_NEWS > now,
+            Err(_) => known.until > now,
+        });
         if known.len() < ADDRESSES_MAX || key.is_ok() {
             let until = now + if key.is_ok() { KEPT } else { FAILURE_KEPT };
             known.insert(url.to_owned(), Known { key, until });

@@ -19,8 +19,14 @@ const UNPADDED_TOO: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Longer than any label, shorter than any key: a mangled key must not pass for a label.
-const LABEL_BYTES_MAX: usize = 64;
+/// Longer than any label.
+const LABEL_BYTES_MAX: usize = 63;
+
+/// Whether a text that is no key can be a label. A piece of a mangled key must not pass for one, or the key would be
+/// missing without a word: PEM has its marks, and lines of 64 characters.
+fn is_label(text: &str) -> bool {
+    text.len() <= LABEL_BYTES_MAX && !text.starts_with("-----") && !text.contains(['\n', '\r', ' '])
+}
 
 impl Secret {
     /// Prepares a configured text.
@@ -40,7 +46,7 @@ impl Secret {
             KeyForm::StandardWebhooks => standard_webhooks(text),
             KeyForm::KeyPair => key_pair(algorithm, text),
             KeyForm::LabelOrKeyPair => match key_pair(algorithm, text) {
-                Err(_) if text.len() <= LABEL_BYTES_MAX => Ok(Self::Label(text.into())),
+                Err(_) if is_label(text) => Ok(Self::Label(text.into())),
                 read => read,
             },
         }
@@ -85,8 +91,8 @@ fn without_ends(text: &str) -> &str {
     }
 }
 
-/// Space around a secret is refused and not trimmed: a provider that was given the space signs with it, and guessing
-/// would hide which of the two is configured.
+/// Space around a secret is refused here and not trimmed, so that an embedder learns of it. (A configuration trims lines
+/// and lists, as people write them.)
 fn not_blank(text: &str) -> Result<(), &'static str> {
     if text.trim().is_empty() {
         return Err("it is empty; copy the signing secret from the provider's settings");

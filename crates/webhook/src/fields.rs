@@ -60,6 +60,7 @@ pub(crate) fn elements(body: &[u8]) -> Result<Vec<&str>, Unreadable> {
 
 /// The elements of the text of an array, each an object.
 pub(crate) fn array(text: &str) -> Result<Vec<&str>, Unreadable> {
+    text_of(text.as_bytes(), Shape::Array)?;
     let mut json = serde_json::Deserializer::from_str(text);
     let elements = json
         .deserialize_seq(Elements)
@@ -101,9 +102,9 @@ impl<'a> Visitor<'a> for Objects {
     }
 }
 
-/// Events that one delivery may carry: several times what any provider sends at once. More would be a stranger's way
-/// to have a small body cost much.
-pub(crate) const ELEMENTS_MAX: usize = 5_000;
+/// Elements that are read at all. Who receives has a lower limit of its own, and says so; this one only bounds what a
+/// body of tiny elements can cost, and no event of any provider is that small.
+pub(crate) const ELEMENTS_MAX: usize = 20_000;
 
 /// Collects the elements of an array as they stand there.
 struct Elements;

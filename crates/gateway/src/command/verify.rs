@@ -259,7 +259,19 @@ fn as_json(diagnosis: &Diagnosis, source: &str, now: i64) -> serde_json::Value {
 fn signed(source: &SourceConfig, case: &Case<'_>, now: i64) -> Result<String, hookgate_signature::BadSecret> {
     let keys = source.provider.keys(&source.secrets, Tolerance::Off)?;
     let delivery = &case.delivery;
-    let id = delivery.headers.text("webhook-id").unwrap_or("msg_1");
+    if let Scheme::Token(token) = source.provider.knowledge().scheme {
+        return Ok(format!(
+            "nothing is signed: the {} header holds one of the secrets, which is not shown\n",
+            token.header
+        ));
+    }
+    let id = match source.provider.knowledge().scheme {
+        Scheme::StandardWebhooks(scheme) => delivery.headers.text(scheme.id),
+        _ => None,
+    };
+    let id = id
+        .or_else(|| delivery.headers.text("webhook-id"))
+        .unwrap_or("msg_1");
     let headers = match source.provider.knowledge().scheme {
         Scheme::Detached(_) => {
             let sample = Sample {

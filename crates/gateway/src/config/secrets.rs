@@ -165,10 +165,28 @@ fn from_file(path: &Path, origin: &str) -> Result<Vec<SecretString>, Wrong> {
         value: format!("{:?}", path.display().to_string()),
         accepts: format!("a readable file with one secret a line ({error})"),
     })?;
-    Ok(split(text.trim(), '\n')
-        .into_iter()
-        .filter(|secret| !secret.expose_secret().is_empty())
-        .collect())
+    Ok(secrets_of(&text))
+}
+
+/// One secret a line, except that a key in PEM is one secret from its first line to its last. Empty lines are skipped.
+fn secrets_of(text: &str) -> Vec<SecretString> {
+    let mut secrets = Vec::new();
+    let mut block: Option<String> = None;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let mut open = block.take();
+        match &mut open {
+            Some(pem) => *pem += &format!("\n{line}"),
+            None if line.starts_with("-----BEGIN ") => open = Some(line.to_owned()),
+            None => secrets.push(line.into()),
+        }
+        match open {
+            Some(pem) if line.starts_with("-----END ") => secrets.push(pem.into()),
+            still_open => block = still_open,
+        }
+    }
+    // A block without its end is no key; whoever reads it says so.
+    secrets.extend(block.map(SecretString::from));
+    secrets
 }
 
 /// What the source's table says now, and what of it says so. Every other key is left unread: it counts from
@@ -198,5 +216,21 @@ fn from_table(path: &Path, name: &SourceName) -> Result<(Vec<SecretString>, Stri
         None => Err(wrong(format!(
             "[sources.{name}] has neither secrets nor secret_file any more"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_pem_is_one_secret_and_every_other_line_is_one() {
+        let pem = "-----BEGIN PUBLIC KEY-----\nMFkw\nEwYH\n-----END PUBLIC KEY-----";
+        let text = format!("\n  webhook-id  \r\n{}\n\nanother\n", pem.replace('\n', "\r\n"));
+        let secrets = secrets_of(&text);
+        let shown: Vec<_> = secrets.iter().map(SecretString::expose_secret).collect();
+        assert_eq!(shown, ["webhook-id", pem, "another"]);
+        let cut = secrets_of("-----BEGIN PUBLIC KEY-----\nMFkw\n");
+        assert_eq!(cut.len(), 1, "a block without an end is not taken apart");
     }
 }

@@ -233,7 +233,7 @@ async fn more_events_than_one_delivery_may_carry_are_too_many_and_none_is_kept()
                 .collect::<Vec<_>>(),
         )
     };
-    let answer = replica.deliver(&many(1_001)).await;
+    let answer = replica.deliver(&many(5_001)).await;
     assert_eq!(
         (answer.status, answer.error()),
         (413, "body_too_large"),
@@ -241,9 +241,9 @@ async fn more_events_than_one_delivery_may_carry_are_too_many_and_none_is_kept()
     );
     assert_eq!(replica.sql("SELECT count(*) FROM webhook_events").await, "0");
     assert_eq!(replica.refusals("line", "body_too_large").await, 1.0);
-    let answer = replica.deliver(&many(1_000)).await;
+    let answer = replica.deliver(&many(5_000)).await;
     assert_eq!(answer.status, 200, "{}", answer.error());
-    assert_eq!(replica.sql("SELECT count(*) FROM webhook_events").await, "1000");
+    assert_eq!(replica.sql("SELECT count(*) FROM webhook_events").await, "5000");
 }
 
 #[tokio::test]

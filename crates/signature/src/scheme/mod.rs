@@ -51,7 +51,7 @@ pub enum Scheme {
 pub(crate) struct Match {
     /// Which secret signed, from 0.
     pub(crate) slot: usize,
-    /// When, unix seconds, where the scheme signs a time, and in which header it stands.
+    /// When, unix seconds, where the scheme signs a time.
     pub(crate) signed_at: Option<i64>,
 }
 
@@ -89,12 +89,13 @@ impl Scheme {
         }
     }
 
-    /// Whether it signs the value of this header.
-    pub fn signs_header(&self, name: &str) -> bool {
+    /// Whether it signs the value of this header, with fixed text or an end on both sides of it, so that no byte of a
+    /// neighbour can be taken for one of its own.
+    pub fn signs_alone(&self, name: &str) -> bool {
         let is = |header: &str| header.eq_ignore_ascii_case(name);
         match self {
             Self::StandardWebhooks(scheme) => is(scheme.id) || is(scheme.timestamp),
-            Self::SignedText(scheme) => scheme.signed_headers().any(is),
+            Self::SignedText(scheme) => scheme.signs_alone(name),
             Self::TimestampedList(_) | Self::BodyDigest(_) | Self::Detached(_) | Self::Token(_) => false,
         }
     }

@@ -131,6 +131,16 @@ impl SignedText {
             .collect()
     }
 
+    pub(super) fn signs_alone(&self, name: &str) -> bool {
+        let is_fixed = |part: Option<&Part>| matches!(part, None | Some(Part::Text(_)));
+        let is_it = |part: &Part| matches!(part, Part::Header(own) if own.eq_ignore_ascii_case(name));
+        let place = self.parts.iter().position(is_it);
+        place.is_some_and(|at| {
+            let before = at.checked_sub(1).and_then(|before| self.parts.get(before));
+            is_fixed(before) && is_fixed(self.parts.get(at + 1))
+        })
+    }
+
     /// The headers whose values are part of the text.
     pub(super) fn signed_headers(&self) -> impl Iterator<Item = &'static str> {
         let timestamp = self.timestamp.map(|timestamp| timestamp.header);

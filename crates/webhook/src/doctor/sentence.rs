@@ -8,7 +8,7 @@ use hookgate_signature::Refusal;
 
 use super::phrase::{body, secret, spelling};
 use super::{Case, Cause, Diagnosis, Kept, Rename};
-use crate::Event;
+use crate::{Event, UrlUse};
 
 /// The most events that are named.
 const EVENTS_MAX: usize = 10;
@@ -224,10 +224,18 @@ fn of_lost_headers(cause: &Cause, case: &Case<'_>) -> Option<String> {
 }
 
 fn of_nothing(diagnosis: &Diagnosis, case: &Case<'_>) -> String {
-    let provider = case.endpoint.provider.knowledge().title;
+    let known = case.endpoint.provider.knowledge();
+    let provider = known.title;
+    let url = match known.url {
+        UrlUse::Whole => {
+            ", that public_url of the source is the URL registered there, character by character"
+        }
+        UrlUse::Query => ", that the query of the request is the one that was sent",
+        UrlUse::Unused => "",
+    };
     format!(
         "No secret fits, and no usual change of body, secret, header or URL would help: check that the secret is the one \
-         of this endpoint at {provider}, and that the body is, byte for byte, {} bytes with SHA-256 {}",
+         of this endpoint at {provider}{url}, and that the body is, byte for byte, {} bytes with SHA-256 {}",
         diagnosis.body_bytes, diagnosis.body_sha256
     )
 }

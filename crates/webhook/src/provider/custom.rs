@@ -195,13 +195,22 @@ fn forwarded(description: &Description) -> &'static [&'static str] {
 }
 
 impl Description {
-    /// Whether an id of this sender is among what it signs. A token signs nothing.
+    /// Whether an id of this sender is among what it signs. A token signs nothing. An id in a header counts only if no byte
+    /// can pass between it and its neighbours: fixed text on both sides, and a body that has to be JSON.
     fn signs_id(&self) -> bool {
         match (self.id, self.kind) {
             (_, Kind::Token) => false,
             (None | Some(Place::Body(_)), Kind::Hmac) => self.scheme.signs_body(),
-            (Some(Place::Header(id)), Kind::Hmac) => self.scheme.signs_header(id),
+            (Some(Place::Header(id)), Kind::Hmac) => self.scheme.signs_alone(id) && self.reads_body(),
         }
+    }
+
+    fn reads_body(&self) -> bool {
+        let places = [self.event_type, self.object, self.time, self.account, self.mode];
+        places
+            .into_iter()
+            .flatten()
+            .any(|place| matches!(place, Place::Body(_)))
     }
 }
 

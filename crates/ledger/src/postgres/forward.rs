@@ -85,8 +85,8 @@ async fn try_begin(
     let mut tx = conn.begin().await?;
     let ours = insert(&mut tx, event, lease).await?;
     let begun = ours.map(|ours| ours.by(event)).transpose()?.flatten();
-    let Some(begun @ Begun::Run { first: None, .. }) = begun else {
-        // Another body came first. That one is run, and it was judged then.
+    // Judged anew at every try, also where another body came first and is run: the key may have passed on meanwhile.
+    let Some(begun @ Begun::Run { .. }) = begun else {
         tx.commit().await?;
         return Ok(begun);
     };

@@ -1,6 +1,7 @@
 //! Retention in Postgres, a few rows at a time and the oldest first, straight from the indexes that hold just
-//! those rows. What another session has locked is left for the next sweep, so this one waits for nobody and
-//! several share the work. A step begins where the last one ended: before that the indexes are full of entries
+//! those rows. A row that another session has locked is left for the next sweep, so several share the work. Content
+//! keys go with their row, and there a sweep may wait for an append that holds one; if the two wait for each other, the
+//! database ends one of them, and both try again. A step begins where the last one ended: before that the indexes are full of entries
 //! of rows just swept, which only a vacuum takes away.
 
 use std::time::Duration;

@@ -74,13 +74,14 @@ pub(super) async fn begin(
     begun.ok_or(sqlx::Error::RowNotFound)
 }
 
-/// Whether what could be begun is to be run. If another body came first, that one is run, and it was judged then.
+/// Whether what could be begun is to be run. It is judged anew at every try, also where another body came first and is
+/// run: the key may have passed on meanwhile.
 async fn judged(
     conn: &mut SqliteConnection,
     event: &NewEvent,
     begun: Option<Begun>,
 ) -> sqlx::Result<Option<Begun>> {
-    let Some(begun @ Begun::Run { first: None, .. }) = begun else {
+    let Some(begun @ Begun::Run { .. }) = begun else {
         return Ok(begun);
     };
     let verdicts = twins::settle(conn, std::iter::once(event), true).await?;

@@ -5,13 +5,14 @@ use hookgate_ledger::{Alike, Appended, Begun, Ledger, NewEvent, OnFailure, State
 
 use crate::database::Database;
 use crate::on_both;
-use crate::sample::{LONG, key};
+use crate::sample::{LONG, key, with_body};
 use crate::twins::{TWIN, append, says, state, twin_of};
 
 on_both!(
     a_forward_of_a_twin_is_not_run,
     a_forward_waits_for_the_forward_of_its_original,
     a_forward_that_failed_is_no_original_and_may_turn_out_a_twin,
+    it_is_judged_anew_also_if_the_next_try_has_another_body,
     an_inbox_event_is_no_twin_of_a_forward_that_runs,
 );
 
@@ -100,6 +101,30 @@ async fn a_forward_that_failed_is_no_original_and_may_turn_out_a_twin(db: Databa
     assert_eq!(twin_of(&db, "evt_1").await, "evt_2");
     let entry = ledger.entry(&key("evt_1")).await.unwrap().unwrap();
     assert_eq!((entry.state, entry.attempts), (State::Twin, 1));
+}
+
+/// Some providers change a counter in the body from try to try; what the event says is the same.
+async fn it_is_judged_anew_also_if_the_next_try_has_another_body(db: Database) {
+    let ledger = db.ledger().await;
+    let (first, second) = (says("evt_1", 1, 0), says("evt_2", 1, 1));
+    let Begun::Run { lease, .. } = begin(&*ledger, &first).await else {
+        panic!("nobody has it")
+    };
+    let _ = ledger
+        .release(&lease, "no", OnFailure::ProviderRetries)
+        .await
+        .unwrap();
+    let Begun::Run { lease, .. } = begin(&*ledger, &second).await else {
+        panic!("the first one failed")
+    };
+    let _ = ledger.finish(&lease).await.unwrap();
+    let mut again = says("evt_1", 1, 0);
+    let body = [&again.body[..], b" "].concat();
+    again.body_sha256 = with_body("evt_1", body.clone()).body_sha256;
+    again.body = body.into();
+    assert_eq!(begin(&*ledger, &again).await, TWIN_BEGUN);
+    assert_eq!(state(&*ledger, "evt_1").await, State::Twin);
+    assert_eq!(twin_of(&db, "evt_1").await, "evt_2");
 }
 
 async fn an_inbox_event_is_no_twin_of_a_forward_that_runs(db: Database) {

@@ -14,6 +14,7 @@ use hookgate_webhook::UrlUse;
 use crate::assembly::Sources;
 use crate::body::Bodies;
 use crate::config::Config;
+use crate::identity::Aside;
 use crate::metrics::{UNKNOWN_SOURCE, observe};
 use crate::receiver::{Receipt, Received, Receiver, Source};
 use crate::rejection::{self, Refused};
@@ -164,9 +165,10 @@ impl Intake {
                 line.log(source, None, "handshake", "");
             }
             Ok(Receipt::Events(received)) if received.is_empty() => line.log(source, None, "empty", ""),
-            Ok(Receipt::Events(received)) => received
-                .iter()
-                .for_each(|one| line.log(source, Some(one), one.handled.outcome(), "")),
+            Ok(Receipt::Events(received)) => received.iter().for_each(|one| {
+                let reason = one.aside.map_or("", Aside::reason);
+                line.log(source, Some(one), one.handled.outcome(), reason);
+            }),
             Err(refused) => {
                 metrics
                     .deliveries

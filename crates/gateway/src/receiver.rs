@@ -82,6 +82,8 @@ pub struct Received {
     pub key: EventKey,
     /// How it ended.
     pub handled: Handled,
+    /// Why it was set aside, if it is for somebody else.
+    pub aside: Option<Aside>,
 }
 
 impl Received {
@@ -180,7 +182,7 @@ impl Receiver {
                 self.count_fallback(source, &claimed);
                 match Hold::after(claimed) {
                     Some(hold) => hold,
-                    None => return self.count(event.key, Handled::Duplicate(DecidedBy::Claim)),
+                    None => return self.count(event.key, Handled::Duplicate(DecidedBy::Claim), aside),
                 }
             }
         };
@@ -194,7 +196,7 @@ impl Receiver {
         if let (Some(claims), Some(epoch)) = (&self.stores.claims, epoch) {
             self.close(claims, source, &event.key, epoch, hold, handled).await;
         }
-        self.count(event.key, handled)
+        self.count(event.key, handled, aside)
     }
 
     /// Marks the claim done, or deletes it if the event failed. The effect is durable by now, so whatever
@@ -233,7 +235,7 @@ impl Receiver {
         }
     }
 
-    fn count(&self, key: EventKey, handled: Handled) -> Received {
+    fn count(&self, key: EventKey, handled: Handled, aside: Option<Aside>) -> Received {
         let source = key.source.as_str();
         if let Handled::Duplicate(decided_by) = handled {
             let layer = match decided_by {
@@ -250,7 +252,7 @@ impl Receiver {
             .deliveries
             .with_label_values(&[source, handled.outcome()])
             .inc();
-        Received { key, handled }
+        Received { key, handled, aside }
     }
 
     fn count_dropped(&self, source: &Source, event: &Event) {

@@ -287,6 +287,7 @@ mod tests {
                 id: EventId::parse(&format!("id_{number}")).unwrap(),
             },
             handled: *handled,
+            aside: None,
         };
         handled.iter().enumerate().map(one).collect()
     }

@@ -66,6 +66,15 @@ async fn check(stores: Stores, forwarding: bool, setting: &str, others_first: bo
         assert!(answer.is_ok(false), "{about}: {answer:?}");
     }
     target.wait_for(1).await;
+    let lines = replica.delivery_lines(&others.event_id).await;
+    let line = lines
+        .iter()
+        .find(|line| line["event.id"] == others.event_id.as_str());
+    assert_eq!(
+        line.expect("a line")["reason"],
+        kept_as,
+        "{about}: the log says that it was set aside"
+    );
     if stores.have_a_ledger() {
         ruled.deployment.wait_for_state(&ours, State::Done).await;
         let entry = ruled.deployment.entry(&others).await.expect("it is kept");

@@ -84,8 +84,16 @@ fn a_mangled_key_is_no_label() {
             .err()
             .map(|bad| bad.problem)
     };
-    assert_eq!(refused(&"x".repeat(64)), None);
-    for mangled in [&"x".repeat(65), &RSA_PUBLIC[1..], &RSA[..RSA.len() / 2]] {
+    assert_eq!(refused(&"x".repeat(63)), None);
+    // A line of PEM has 64 characters, and its marks are no label either.
+    let line = "x".repeat(64);
+    for mangled in [
+        &*line,
+        &RSA_PUBLIC[1..],
+        &RSA[..RSA.len() / 2],
+        "-----BEGIN PUBLIC KEY-----",
+        "two words",
+    ] {
         assert!(refused(mangled).unwrap().contains("RSA key"));
     }
     assert!(refused("").unwrap().contains("empty"));

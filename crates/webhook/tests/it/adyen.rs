@@ -203,7 +203,7 @@ fn a_body_that_is_not_of_this_form_has_no_signature() {
     ] {
         assert_eq!(outcome(body), "malformed_signature", "{body}");
     }
-    let many = vec!["{}".to_owned(); 5_001];
+    let many = vec!["{}".to_owned(); 20_001];
     assert_eq!(outcome(&body("\"false\"", &many)), "malformed_signature");
     let compound = PAID.replace("\"Shop\"", "{}");
     assert_eq!(
